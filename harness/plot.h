@@ -1,0 +1,16 @@
+/* SVG plots of a run, by gnuplot from rows.csv. Never fails a run: returns how many were written and says why not more. */
+#ifndef KBENCH_PLOT_H
+#define KBENCH_PLOT_H
+
+#include "table.h"
+
+struct plot_result {
+    int  written;
+    char note[256];   /* empty, or what was in the way: "gnuplot not found: no plots; apt-get install gnuplot-nox" */
+};
+
+/* Writes folder/plots/<op>-<dim>-<fixed dims>.{gp,dat,svg}: for each op and each dimension with at least two values, time
+ * against it with intervals, probe and limit drawn; and the speed-up over the first kernel. */
+struct plot_result plot_run(const char *folder, const struct table *);
+
+#endif

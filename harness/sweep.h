@@ -1,0 +1,34 @@
+/* From words to a plan: job files (INI) and command-line selections -> problems x kernels x tunables -> row groups. */
+#ifndef KBENCH_SWEEP_H
+#define KBENCH_SWEEP_H
+
+#include <stdio.h>
+#include "cli.h"
+#include "registry.h"
+
+/* One axis: the values of a dimension or tunable, in the order given. */
+struct axis {
+    char     name[32];
+    int      n;
+    int64_t *value;
+};
+
+/* "batch=1,16,64", "ctx=8K:128K:*2", "topk=64:512:+64", mixes "1,2,8:64:*2". K and M are powers of 1024. 0, or non-zero with
+ * "what: why" in ret_error. At most 4096 values. */
+int  axis_parse(const char *text, struct axis *ret, char *ret_error, size_t size);
+void axis_free(struct axis *);
+
+/* Nearest of the names by edit distance, or NULL where none is near. */
+const char *nearest(const char *word, const char *const *names, int n);
+
+/* Everything wrong with files, options and names ends in die(EXIT_USAGE, "file:line: what, why, did you mean"); nothing has run
+ * then. device: which engine's kernels are planned, and its memory for the estimate. */
+struct plan sweep_plan(const struct cli *, const struct registry *, const struct machine *);
+void        plan_free(struct plan *);
+
+/* --dry-run: the groups with an estimate of time and memory each, and the sum. */
+void plan_print(FILE *, const struct plan *, const struct registry *, const struct machine *, const struct cli *);
+/* plan.ini: a job file that plans the same groups again. malloc'ed text. */
+char *plan_ini(const struct plan *, const struct registry *, const struct cli *);
+
+#endif

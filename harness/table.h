@@ -1,0 +1,23 @@
+/* rows.csv: RFC 4180, header, C locale, empty where not applicable. Appended and flushed row by row. */
+#ifndef KBENCH_TABLE_H
+#define KBENCH_TABLE_H
+
+#include <stdio.h>
+#include "row.h"
+
+struct table {
+    int         n;
+    struct row *row;
+};
+
+/* dims: the union of the dimension names of the run's ops, in plan order; a row's dims not in the header are a bug (99). Return
+ * 0, or errno of the failing write (ENOSPC, EPIPE). */
+int table_write_header(FILE *, int n_dims, const char *const *dims);
+int table_write_row(FILE *, int n_dims, const char *const *dims, const struct row *);
+
+/* Reads any rows.csv by its header; unknown columns are dims when they stand where dims stand, and else kept out. A last line
+ * cut short by a kill is left out. On unreadable input returns non-zero and writes "file:line: what: why" to ret_error. */
+int table_read(const char *path, struct table *ret, char *ret_error, size_t size);
+void table_free(struct table *);
+
+#endif
