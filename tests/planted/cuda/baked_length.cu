@@ -1,0 +1,1 @@
+#include "../baked_length.c"

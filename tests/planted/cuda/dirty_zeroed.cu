@@ -1,0 +1,1 @@
+#include "../dirty_zeroed.c"

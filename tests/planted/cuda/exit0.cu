@@ -1,0 +1,1 @@
+#include "../exit0.c"

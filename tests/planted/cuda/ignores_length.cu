@@ -1,0 +1,1 @@
+#include "../ignores_length.c"

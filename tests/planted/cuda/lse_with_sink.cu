@@ -1,0 +1,1 @@
+#include "../lse_with_sink.c"

@@ -1,0 +1,1 @@
+#include "../reads_slot_0.c"

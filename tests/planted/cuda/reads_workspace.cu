@@ -1,0 +1,1 @@
+#include "../reads_workspace.c"

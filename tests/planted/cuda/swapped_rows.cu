@@ -1,0 +1,1 @@
+#include "../swapped_rows.c"

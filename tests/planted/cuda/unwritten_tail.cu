@@ -1,0 +1,1 @@
+#include "../unwritten_tail.c"

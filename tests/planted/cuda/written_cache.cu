@@ -1,0 +1,1 @@
+#include "../written_cache.c"

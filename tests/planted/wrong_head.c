@@ -1,0 +1,11 @@
+/* One head of one request holds its neighbour's output. */
+#include "right.h"
+
+STEP(damage)
+{
+    memcpy(out_of(v, v->batch - 1, 3), out_of(v, v->batch - 1, 4), 2 * ATTN_D);
+}
+
+LAUNCH_RIGHT_THEN(damage)
+
+KERNEL = {FOR_OP(attn), .note = "planted: one wrong head", .engine = ENGINE, .launch = launch};
