@@ -40,4 +40,7 @@ char *text(char *ret, size_t size, const char *format, ...) __attribute__((forma
 
 double now_s(void);  /* monotonic clock, seconds */
 
+/* Folder that holds sweeps/, plots/ and results/: KBENCH_ROOT of the environment, else the one built from, else ".". */
+const char *source_root(void);
+
 #endif

@@ -46,4 +46,7 @@ char *problem_text(const struct problem *, bool all, char *ret, size_t size);
 char *value_text(int64_t value, char *ret, size_t size);                        /* 131072 -> "128K" */
 char *tune_text(const struct kernel *, const int32_t *tune, char *ret, size_t size); /* "splits=4;stages=2" */
 
+/* Declared growth above the op's ideal, "O(max_ctx)" or "O(ctx^2)", to stand wherever the kernel's name does; "" without. */
+char *kernel_growth_text(const struct op *, const struct kernel *, char *ret, size_t size);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include "cli.h"
+#include "nearest.h"
 #include "registry.h"
 
 /* One axis: the values of a dimension or tunable, in the order given. */
@@ -18,8 +19,8 @@ struct axis {
 int  axis_parse(const char *text, struct axis *ret, char *ret_error, size_t size);
 void axis_free(struct axis *);
 
-/* Nearest of the names by edit distance, or NULL where none is near. */
-const char *nearest(const char *word, const char *const *names, int n);
+/* A whole number with an optional sign and K or M at *at, which moves behind it. 0, or non-zero with the reason. */
+int  axis_number(const char **at, int64_t *ret, const char **ret_why);
 
 /* Everything wrong with files, options and names ends in die(EXIT_USAGE, "file:line: what, why, did you mean"); nothing has run
  * then. device: which engine's kernels are planned, and its memory for the estimate. */

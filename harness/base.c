@@ -1,0 +1,68 @@
+#include "base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* One write a sentence, so that lines of parent and worker don't mix. */
+static void sentence(const char *format, va_list args) {
+    char line[2048];
+    int  n = snprintf(line, sizeof line, "kbench: ");
+    vsnprintf(line + n, sizeof line - (size_t)n, format, args);
+    fflush(stdout);
+    fprintf(stderr, "%s\n", line);
+}
+
+void die(enum exit_code code, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    sentence(format, args);
+    va_end(args);
+    exit(code);
+}
+
+void say(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    sentence(format, args);
+    va_end(args);
+}
+
+void *must_alloc(size_t count, size_t size) {
+    void *p = calloc(count ? count : 1, size ? size : 1);
+    if (!p) die(EXIT_ENVIRONMENT, "out of host memory: %zu items of %zu bytes; narrow the sweep", count, size);
+    return p;
+}
+
+void *must_grow(void *old, size_t count, size_t size) {
+    size_t bytes;
+    void  *p = __builtin_mul_overflow(count, size, &bytes) ? NULL : realloc(old, bytes ? bytes : 1);
+    if (!p) die(EXIT_ENVIRONMENT, "out of host memory: %zu items of %zu bytes; narrow the sweep", count, size);
+    return p;
+}
+
+char *text(char *ret, size_t size, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    if (size && vsnprintf(ret, size, format, args) < 0) *ret = 0;
+    va_end(args);
+    return ret;
+}
+
+double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The launcher exports it; the build's own folder serves a program that is started by hand. */
+const char *source_root(void) {
+    const char *given = getenv("KBENCH_ROOT");
+    if (given && *given) return given;
+#ifdef KBENCH_SOURCE_ROOT
+    return KBENCH_SOURCE_ROOT;
+#else
+    return ".";
+#endif
+}

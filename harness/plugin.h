@@ -1,0 +1,14 @@
+/* Out-of-tree kernels: shared objects made from kernels/kernel.h. */
+#ifndef KBENCH_PLUGIN_H
+#define KBENCH_PLUGIN_H
+
+#include "registry.h"
+
+/* Opens a shared object and fills an entry that stays valid to the end of the program. 0, or non-zero with "path: why; what to
+ * do" in ret_error: not to be opened, no kernel in it, other ABI, size, op or layout, or a name that is taken in `known`. */
+int plugin_open(const char *path, const struct registry *known, struct entry *ret, char *ret_error, size_t size);
+
+/* The same checks on a struct kernel that came from anywhere. */
+int plugin_check(const char *path, const struct kernel *, const struct registry *known, struct entry *ret, char *ret_error, size_t size);
+
+#endif
