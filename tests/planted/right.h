@@ -98,6 +98,17 @@ ON_DEVICE int64_t entries_of(const struct view *v, int64_t b, int list)
     return v->fault == IGNORES_LENGTH || live > all ? all : live;
 }
 
+/* The request with the most entries: damage to an empty one's zeros might go unseen, and rightly so. */
+ON_DEVICE int64_t longest_request(const struct view *v)
+{
+    int64_t ret = 0, most = -1;
+    for (int64_t b = 0; b < v->batch; b++) {
+        int64_t entries = entries_of(v, b, 0) + entries_of(v, b, 1);
+        if (entries > most) ret = b, most = entries;
+    }
+    return ret;
+}
+
 ON_DEVICE void right_head(const struct view *v, int64_t b, int64_t h)
 {
     const uint16_t *q = (const uint16_t *)row_of(v, ATTN_Q, b * v->heads + h);

@@ -3,7 +3,8 @@
 
 STEP(damage)
 {
-    memcpy(out_of(v, v->batch - 1, 3), out_of(v, v->batch - 1, 4), 2 * ATTN_D);
+    int64_t b = longest_request(v);
+    memcpy(out_of(v, b, 3), out_of(v, b, 4), 2 * ATTN_D);
 }
 
 LAUNCH_RIGHT_THEN(damage)
