@@ -5,9 +5,14 @@
 #include <stdio.h>
 #include "row.h"
 
+enum { MAX_DIM_COLUMNS = 64 };
+
 struct table {
     int         n;
     struct row *row;
+    int         n_dims;                        /* dimension columns of the header, also those that no row has a value for */
+    char        dims[MAX_DIM_COLUMNS][24];
+    size_t      bytes;                         /* of the file up to the end of its last whole line */
 };
 
 /* dims: the union of the dimension names of the run's ops, in plan order; a row's dims not in the header are a bug (99). Return
@@ -15,8 +20,9 @@ struct table {
 int table_write_header(FILE *, int n_dims, const char *const *dims);
 int table_write_row(FILE *, int n_dims, const char *const *dims, const struct row *);
 
-/* Reads any rows.csv by its header; unknown columns are dims when they stand where dims stand, and else kept out. A last line
- * cut short by a kill is left out. On unreadable input returns non-zero and writes "file:line: what: why" to ret_error. */
+/* Reads any rows.csv by its header, in any order; unknown columns are dims when they stand where dims stand (behind `marks` or
+ * before `tune`), and else kept out. A last line cut short by a kill is left out. On unreadable input returns non-zero and writes
+ * "file:line: what: why" to ret_error. */
 int table_read(const char *path, struct table *ret, char *ret_error, size_t size);
 void table_free(struct table *);
 

@@ -1,0 +1,118 @@
+#include "samples.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base.h"
+#include "csv.h"
+
+int samples_write_header(FILE *file, int n_dims, const char *const *dims) {
+    static const char *const after[] = {"tune", "cache", "seed", "round", "position", "t_ns", "at_s", "sm_clock_MHz"};
+    struct csv_out out = {0};
+    csv_text(&out, "op");
+    csv_text(&out, "kernel");
+    for (int d = 0; d < n_dims; d++)
+        csv_text(&out, dims[d]);
+    for (int i = 0; i < COUNT(after); i++)
+        csv_text(&out, after[i]);
+    csv_end(&out);
+    int error = csv_flush(&out, file);
+    csv_free(&out);
+    return error;
+}
+
+int samples_write(FILE *file, int n_dims, const char *const *dims, const struct row *row, int n, const struct sample *sample) {
+    struct csv_out out = {0};
+    if (n <= 0)
+        return 0;
+    for (int i = 0; i < n; i++) {
+        csv_text(&out, row->op);
+        csv_text(&out, row->kernel);
+        for (int d = 0; d < n_dims; d++)
+            csv_whole(&out, row_dim(row, dims[d]));
+        csv_text(&out, row->tune);
+        csv_text(&out, row->cache);
+        csv_whole(&out, row->seed);
+        csv_whole(&out, sample[i].round);
+        csv_whole(&out, sample[i].position);
+        csv_real(&out, sample[i].t_ns);
+        csv_real(&out, sample[i].at_s);
+        csv_real(&out, sample[i].sm_clock_MHz);
+        csv_end(&out);
+    }
+    int error = csv_flush(&out, file);
+    csv_free(&out);
+    return error;
+}
+
+/* Whether the record in `in`, under a header of `done`'s dims, belongs to a row of `done`. */
+static bool belongs(const struct csv_in *in, const struct table *done) {
+    struct row key;
+    char *const *cell = in->cell;
+    row_clear(&key);
+    text(key.op, sizeof(key.op), "%s", *cell++);
+    text(key.kernel, sizeof(key.kernel), "%s", *cell++);
+    for (int d = 0; d < done->n_dims; d++, cell++) {
+        if (**cell && key.n_dims < MAX_DIMS && !cell_whole(*cell, &key.dim[key.n_dims].value))
+            strcpy(key.dim[key.n_dims++].name, done->dims[d]);
+    }
+    text(key.tune, sizeof(key.tune), "%s", *cell++);
+    text(key.cache, sizeof(key.cache), "%s", *cell++);
+    if (cell_whole(*cell, &key.seed))
+        return false;
+    for (int i = done->n - 1; i >= 0; i--) {
+        if (row_same_key(&done->row[i], &key))
+            return true;
+    }
+    return false;
+}
+
+static bool is_header(const struct csv_in *in, const struct table *done) {
+    if (in->n != done->n_dims + 10 || strcmp(in->cell[0], "op") || strcmp(in->cell[1], "kernel"))
+        return false;
+    for (int d = 0; d < done->n_dims; d++) {
+        if (strcmp(in->cell[2 + d], done->dims[d]))
+            return false;
+    }
+    return !strcmp(in->cell[2 + done->n_dims], "tune");
+}
+
+static int keep(struct csv_in *in, const struct table *done, struct csv_out *out, const char **ret_why) {
+    int more, n = done->n_dims + 10;
+    for (bool header = true; (more = csv_next(in, ret_why)) > 0; header = false) {
+        if (header ? !is_header(in, done) : in->n != n)
+            return *ret_why = "not the samples of the rows.csv beside it", -1;
+        if (!header && !belongs(in, done))
+            continue;
+        for (int i = 0; i < n; i++)
+            csv_text(out, in->cell[i]);
+        csv_end(out);
+    }
+    return more;
+}
+
+int samples_keep(const char *path, const struct table *done, char *ret_error, size_t size) {
+    struct csv_in in;
+    struct csv_out out = {0};
+    const char *why = NULL;
+    char folder[600];
+    int error = csv_open(&in, path);
+    if (error) {
+        text(ret_error, size, "%s: can't be read: %s", path, strerror(error));
+        return error;
+    }
+    error = keep(&in, done, &out, &why);
+    if (error) {
+        text(ret_error, size, "%s:%d: %s", path, in.line, why);
+    } else {
+        char *slash = strrchr(text(folder, sizeof(folder), "%s", path), '/');
+        if (slash)
+            *slash = '\0';
+        error = runfolder_write(slash ? folder : ".", slash ? slash + 1 : path, out.n ? out.text : "");
+        if (error)
+            text(ret_error, size, "%s: can't be written: %s", path, strerror(error));
+    }
+    csv_free(&out);
+    csv_close(&in);
+    return error;
+}
