@@ -1,0 +1,54 @@
+#!/bin/sh
+# What a machine without a GPU can't test: planted kernels on the device, all default checks, the sweeps.
+# usage: gpu.sh [-o FOLDER] [PART...]      parts: doctor, planted, check, sweep, or a job file NAME.ini of sweeps/; none: the first four
+#        From a bundle or a built tree. Runs are left in FOLDER (default: gpu-test).
+# The last line is 'N passed, N failed'; exit 1 where one failed, 77 where there is no GPU.
+set -u
+
+here=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
+program=$here/kbench
+planted=$here/planted/cuda
+[ -d "$here/planted" ] || planted=${KBENCH_BUILD:-$here/build}/tests/planted/cuda
+out=gpu-test
+[ "${1:-}" != -o ] || { out=$2; shift 2; }
+mkdir -p "$out" || exit 5
+passed=0 failed=0
+
+# part WORDS COMMAND...
+part() {
+    words=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+        echo "ok: $words"
+    else
+        echo "FAILED (exit $?): $words: $*"
+        failed=$((failed + 1))
+    fi
+}
+
+"$program" doctor --device cuda >"$out/doctor.txt" 2>&1
+code=$?
+cat "$out/doctor.txt"
+if [ "$code" = 5 ]; then
+    echo "no GPU: $(tail -n 1 "$out/doctor.txt")"
+    exit 77
+fi
+
+[ $# -gt 0 ] || set -- doctor planted check sweep
+for word; do
+    case $word in
+    doctor) part 'doctor' "$program" doctor --device cuda --json >"$out/doctor.json" ;;
+    planted)
+        for object in "$planted"/*.so; do
+            name=$(basename "$object" .so)
+            part "planted $name" python3 "$here/tests/harness/planted.py" "$program" "$planted" cuda "$name"
+        done ;;
+    check) part 'check' "$program" check --device cuda --out "$out/check" ;;
+    sweep) part 'sweep' "$program" sweep --device cuda --out "$out/sweep" ;;
+    *.ini) part "$word" "$program" sweep "$here/sweeps/$word" --device cuda --out "$out/$(basename "$word" .ini)" ;;
+    *) echo "no part '$word'"; exit 2 ;;
+    esac
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

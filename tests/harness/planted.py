@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Runs `kbench check` on planted plug-ins and demands that each is caught by the rule that it breaks.
+
+usage: planted.py PROGRAM FOLDER host|cuda [NAME...]      FOLDER holds the plug-ins, NAME.so; no NAME: all of that engine
+
+Exit 0: every one was caught as intended. 1: one was not, with what was said of it instead.
+"""
+import csv
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+# Small, and ragged: one request is full, one empty, slots of -1 lie between the others.
+PROBLEM = ["-a", "batch=4", "-a", "heads=8", "-a", "ctx=256", "-a", "window=16", "-a", "topk=32", "-a", "ragged=1"]
+
+BOTH = {
+    # name: (status, what the reason must say)
+    "right": ("ok", ""),
+    "slow": ("ok", ""),
+    "wrong_value": ("wrong", r"out.*element"),
+    "wrong_head": ("wrong", r"out"),
+    "swapped_rows": ("wrong", r"out"),
+    "lse_with_sink": ("wrong", r"lse"),
+    "unwritten_tail": ("wrong", r"not written"),
+    "nan": ("nan", r"out"),
+    "reads_slot_0": ("nan", r"out"),
+    "ignores_length": ("nan|wrong", r"out|lse"),
+    "overrun": ("overwrite", r"out"),
+    "underrun": ("overwrite", r"out"),
+    "overrun_workspace": ("overwrite", r"workspace"),
+    "written_input": ("wrong", r"input.*q.*written"),
+    "written_cache": ("wrong", r"input.*window_kv.*written"),
+    "dirty_zeroed": ("wrong", r"zero"),
+    "reads_workspace": ("wrong|nan", r"out"),
+    "unsteady": ("wrong", r"differs between launches"),
+    "baked_length": ("wrong|nan", r"other inputs"),
+    "memoised": ("wrong|nan", r"other inputs"),
+    "crash": ("crash", r"."),
+    "hang": ("timeout", r"2"),
+    "assert": ("crash", r"."),
+    "exit0": ("crash", r"exit"),
+}
+CUDA = {
+    "stale_graph": ("wrong|nan", r"other inputs"),
+    "allocates": ("capture_fail", r"alloc"),
+    "allocates_in_stream": ("capture_fail", r"alloc"),
+    "synchronises": ("capture_fail", r"synchronis"),
+    "waits_outside_capture": ("capture_fail", r"synchronis|waits"),
+    "other_stream": ("capture_fail", r"stream"),
+}
+REFUSED = {
+    "old_abi": r"ABI",
+    "other_size": r"size",
+    "other_layout": r"attn.*(dims|tensors|layout)",
+    "unknown_op": r"attm.*attn",      # and the nearest name is suggested
+    "no_symbol": r"kbench_plugin",
+}
+
+
+def check(program, path, engine, out):
+    command = [program, "check", "--plugin", path, "-k", "plugin/*", "--device", engine, "--timeout", "2", "--out", out] + PROBLEM
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def caught(program, path, engine, want_status, want_reason):
+    """None, or what was said instead."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "run")
+        done = check(program, path, engine, out)
+        try:
+            with open(os.path.join(out, "rows.csv"), newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+        except OSError as error:
+            return f"no rows: {error}; exit {done.returncode}\n{done.stdout}{done.stderr}"
+    if len(rows) != 1:
+        return f"{len(rows)} rows instead of one\n{done.stdout}{done.stderr}"
+    row = rows[0]
+    said = f"{row['status']}: {row['reason']}"
+    print(said)
+    if not re.fullmatch(want_status, row["status"]):
+        return f"{said}; wanted {want_status}"
+    if want_status == "ok":
+        return None if done.returncode == 0 else f"{said}; exit {done.returncode} instead of 0"
+    if not re.search(want_reason, row["reason"]):
+        return f"{said}; wanted a reason with '{want_reason}'"
+    if done.returncode != 1:
+        return f"{said}; exit {done.returncode} instead of 1"
+    if "plugin/" not in row["repeat"]:
+        return f"{said}; no line that repeats it: '{row['repeat']}'"
+    return None
+
+
+def refused(program, path, engine, want):
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "run")
+        done = check(program, path, engine, out)
+        ran = os.path.exists(out)
+    print(done.stderr.strip())
+    if done.returncode != 2 or ran or not re.search(want, done.stderr):
+        return f"exit {done.returncode}, {'something ran' if ran else 'nothing ran'}: {done.stderr}; wanted exit 2 and '{want}'"
+    return None
+
+
+def main():
+    program, folder, engine = sys.argv[1:4]
+    wanted = {**BOTH, **(CUDA if engine == "cuda" else {})}
+    names = sys.argv[4:] or [*wanted, *([] if engine == "cuda" else REFUSED)]
+    missed = 0
+    for name in names:
+        path = os.path.join(folder, name + ".so")
+        print(f"{name}: ", end="", flush=True)
+        if name in REFUSED:
+            why = refused(program, path, engine, REFUSED[name])
+        else:
+            why = caught(program, path, engine, *wanted[name])
+        if why:
+            missed += 1
+            print(f"NOT CAUGHT AS INTENDED: {name}: {why}")
+    print(f"{len(names) - missed} of {len(names)} as intended")
+    sys.exit(1 if missed else 0)
+
+
+main()
