@@ -1,0 +1,103 @@
+/* attn/host_perhead: every head of every request by itself, as the stock kernels do it.
+ *
+ * One thread takes a (request, head) pair, walks the slots and reads each KV row: logits of 16 rows, their weights, and the
+ * weighted sum while the 16 rows are still in the first-level cache. Nothing is kept for the next head, which reads the same rows
+ * again: 64 heads move 64 times the bytes.
+ */
+#include <math.h>
+#include <omp.h>
+
+#include "host.h"
+#include "attn/host_lists.h"
+
+enum { D = ATTN_D, ROWS = 16 };
+
+/* s[i] = q.row[i] for 4 rows at a time; row has a multiple of 4 */
+HOST_CLONES static void perhead_logits(const float *q, const uint16_t *const *row, int32_t rows, float *s)
+{
+    for (int32_t i = 0; i < rows; i += 4) {
+        const uint16_t *a = row[i], *b = row[i + 1], *c = row[i + 2], *d = row[i + 3];
+        float sa = 0, sb = 0, sc = 0, sd = 0;
+#pragma omp simd reduction(+ : sa, sb, sc, sd)
+        for (int j = 0; j < D; j++) {
+            sa += q[j] * host_f32(a[j]);
+            sb += q[j] * host_f32(b[j]);
+            sc += q[j] * host_f32(c[j]);
+            sd += q[j] * host_f32(d[j]);
+        }
+        s[i] = sa;
+        s[i + 1] = sb;
+        s[i + 2] = sc;
+        s[i + 3] = sd;
+    }
+}
+
+/* out[:] += p[i] * row[i][:] */
+HOST_CLONES static void perhead_add(const float *p, const uint16_t *const *row, int32_t rows, float *out)
+{
+    for (int32_t i = 0; i < rows; i += 4) {
+        const uint16_t *a = row[i], *b = row[i + 1], *c = row[i + 2], *d = row[i + 3];
+        float pa = p[i], pb = p[i + 1], pc = p[i + 2], pd = p[i + 3];
+#pragma omp simd
+        for (int j = 0; j < D; j++)
+            out[j] += (pa * host_f32(a[j]) + pb * host_f32(b[j])) + (pc * host_f32(c[j]) + pd * host_f32(d[j]));
+    }
+}
+
+/* Logits to weights under the running maximum; out and sum are rescaled when it rises. */
+HOST_CLONES static void perhead_weigh(float *s, int32_t rows, float *m, float *sum, float *out)
+{
+    float most = *m;
+    for (int32_t i = 0; i < rows; i++) most = s[i] > most ? s[i] : most;
+    if (most > *m) {
+        float scale = host_exp(*m - most);
+        for (int j = 0; j < D; j++) out[j] *= scale;
+        *sum *= scale;
+        *m = most;
+    }
+    for (int32_t i = 0; i < ROWS; i++) s[i] = host_exp(s[i] - most);
+    for (int32_t i = 0; i < rows; i++) *sum += s[i];
+}
+
+static void perhead_head(const struct call *c, int64_t b, int64_t h)
+{
+    int64_t         head = b * c->problem->dim[ATTN_HEADS] + h;
+    const uint16_t *q_bf16 = (const uint16_t *)((const char *)c->t[ATTN_Q].p + head * c->t[ATTN_Q].stride), *row[2][ROWS];
+    float           q[D], out[D] = {0}, m = -INFINITY, sum = 0;
+    for (int j = 0; j < D; j++) q[j] = host_f32(q_bf16[j]) * 0.04419417382f;   /* 512^-0.5 */
+    struct walk walk = walk_of(c, b);
+    int32_t     rows = walk_rows(&walk, ROWS, row[0]);
+    for (int turn = 0; rows > 0; turn ^= 1) {
+        int32_t next = walk_rows(&walk, ROWS, row[turn ^ 1]);
+        for (int32_t i = 0; i < next; i++) host_prefetch(row[turn ^ 1][i], D * 2);
+        int32_t padded = (rows + 3) / 4 * 4;
+        float   s[ROWS] = {0};
+        for (int32_t i = rows; i < padded; i++) row[turn][i] = row[turn][0];
+        perhead_logits(q, row[turn], padded, s);
+        perhead_weigh(s, rows, &m, &sum, out);
+        for (int32_t i = rows; i < padded; i++) s[i] = 0;
+        perhead_add(s, row[turn], padded, out);
+        rows = next;
+    }
+
+    float     sink = ((const float *)c->t[ATTN_SINK].p)[h], all = sum + expf(sink - m);
+    uint16_t *ret = (uint16_t *)((char *)c->t[ATTN_OUT].p + head * c->t[ATTN_OUT].stride);
+    for (int j = 0; j < D; j++) ret[j] = host_bf16(sum > 0 ? out[j] / all : 0);
+    ((float *)((char *)c->t[ATTN_LSE].p + b * c->t[ATTN_LSE].stride))[h] = m + logf(sum);
+}
+
+static int perhead_launch(const struct call *c)
+{
+    int64_t heads = c->problem->dim[ATTN_HEADS], pairs = c->problem->dim[ATTN_BATCH] * heads;
+#pragma omp parallel for schedule(dynamic) num_threads(c->device->sm_count)
+    for (int64_t i = 0; i < pairs; i++) perhead_head(c, i / heads, i % heads);
+    return 0;
+}
+
+KERNEL = {
+    FOR_OP(attn),
+    .note = "one thread a (request, head), KV re-read by every head: bound by the caches' bandwidth",
+    .engine = HOST,
+    .growth = {{"ctx", 0}},
+    .launch = perhead_launch,
+};
