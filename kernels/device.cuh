@@ -1,0 +1,77 @@
+/* Device helpers that at least two kernels use. Everything here runs on sm_80 and newer: the same source serves an A100, an H200
+ * and an sm_120 card, so no wgmma, no TMA, no clusters.
+ */
+#ifndef KBENCH_DEVICE_CUH
+#define KBENCH_DEVICE_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+static constexpr int      WARP = 32;
+static constexpr unsigned ALL_LANES = 0xffffffffu;
+
+/* Two bf16 of a 32-bit word as floats, the one at the lower address first: a bf16 is the upper half of a float. */
+static __device__ __forceinline__ float bf16_lo(uint32_t word) {
+    return __uint_as_float(word << 16);
+}
+static __device__ __forceinline__ float bf16_hi(uint32_t word) {
+    return __uint_as_float(word & 0xffff0000u);
+}
+
+/* Rounds to nearest even; lo goes to the lower address. */
+static __device__ __forceinline__ uint32_t bf16_pack(float lo, float hi) {
+    uint32_t word;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(hi), "f"(lo));
+    return word;
+}
+
+/* 16 bytes of device memory, never read again: past L1. */
+static __device__ __forceinline__ uint4 load16_once(const void *p) {
+    uint4 v;
+    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+    return v;
+}
+
+static __device__ __forceinline__ uint32_t shared_address(const void *p) {
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+/* 16 bytes from device to shared memory, asynchronously and past L1. Not valid: nothing is read and 16 zero bytes are written. */
+static __device__ __forceinline__ void copy16_async(uint32_t shared, const void *global, bool valid) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(valid ? 16 : 0) : "memory");
+}
+static __device__ __forceinline__ void copy_commit(void) {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int PENDING> static __device__ __forceinline__ void copy_wait(void) {
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
+/* Four 8x8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8. */
+static __device__ __forceinline__ void load_matrix4(uint32_t (&d)[4], uint32_t shared) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3]) : "r"(shared) : "memory");
+}
+static __device__ __forceinline__ void load_matrix4_transposed(uint32_t (&d)[4], uint32_t shared) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3]) : "r"(shared) : "memory");
+}
+
+/* c[16x8] += a[16x16] * b[16x8], bf16 in, fp32 sums. With g = lane / 4 and t = lane % 4: c = {(g, 2t), (g, 2t+1), (g+8, 2t),
+ * (g+8, 2t+1)}; a = rows {g, g+8, g, g+8}, columns 2t and 2t+1 of the lower half twice, then of the upper; b = column g, rows 2t
+ * and 2t+1 of the lower half, then of the upper. */
+static __device__ __forceinline__ void mma_bf16(float (&c)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
+                                                uint32_t b1) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+static __device__ __forceinline__ float warp_sum(float x) {
+#pragma unroll
+    for (int step = WARP / 2; step > 0; step /= 2)
+        x += __shfl_xor_sync(ALL_LANES, x, step);
+    return x;
+}
+
+#endif
