@@ -8,7 +8,7 @@
 enum { MAX_VALUES = 4096, SHOWN = 48 };
 
 struct reader {
-    const char *at;         /* next character */
+    const char *at, *list;  /* next character; where the list begins */
     const char *name;       /* of the axis, for messages */
     char       *error;
     size_t      size;
@@ -41,7 +41,8 @@ int axis_number(const char **at, int64_t *ret, const char **ret_why) {
 static int number(struct reader *r, int64_t *ret) {
     const char *begin = r->at, *why;
     if (!axis_number(&r->at, ret, &why)) return 0;
-    return complain(r, begin, (int)strcspn(begin, ",:"), *begin && *begin != ',' ? why : "a value is missing");
+    if (*begin && *begin != ',' && *begin != ':') return complain(r, begin, (int)strcspn(begin, ",:"), why);
+    return complain(r, r->list, (int)strlen(r->list), *begin ? "a value is missing" : "a value is missing at the end");
 }
 
 static int append(struct reader *r, struct axis *a, int64_t value, const char *item, int length) {
@@ -108,7 +109,7 @@ int axis_parse(const char *text_, struct axis *ret, char *ret_error, size_t size
         return 1;
     }
     memcpy(ret->name, text_, length);
-    struct reader r = {.at = equals + 1, .name = ret->name, .error = ret_error, .size = size};
+    struct reader r = {.at = equals + 1, .list = equals + 1, .name = ret->name, .error = ret_error, .size = size};
     int           error = list(&r, ret);
     if (error) axis_free(ret);
     return error;

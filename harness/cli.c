@@ -32,25 +32,35 @@ const struct cli_option cli_options[] = {
     {"kernel", 'k', "GLOB[,GLOB]", OPT_LIST, AT(kernels), 0, RUNS, "kernels to run, as in 'attn/*'; repeatable"},
     {"skip", 0, "GLOB[,GLOB]", OPT_LIST, AT(skip_kernels), 0, RUNS, "kernels to leave out; repeatable"},
     {"first", 0, "GLOB[,GLOB]", OPT_LIST, AT(first), 0, RUNS, "kernels that lead their group: speed-up is over the first"},
-    {"axis", 'a', "DIM=LIST", OPT_AXIS, AT(axes), 0, RUNS, "values of a dimension: 1,16,64 or 8K:128K:*2 or 64:512:+64; repeatable"},
+    {"axis", 'a', "DIM=LIST", OPT_AXIS, AT(axes), 0, RUNS,
+        "values of a dimension: 1,16,64 or 8K:128K:*2 or 64:512:+64; repeatable"},
     {"zip", 0, "DIM,DIM", OPT_AXIS, AT(zips), 0, RUNS, "walk these axes together instead of crossing them"},
-    {"tune", 't', "NAME=LIST", OPT_AXIS, AT(tunes), 0, RUNS, "values of a kernel's tunable, as in splits=1:16:*2; repeatable"},
-    {"row", 0, "'KERNEL DIM=N,...'", OPT_TEXT, AT(row), 0, RUNS, "one kernel on one problem, as in 'attn/mma batch=64,ctx=128K'"},
-    {"cache", 0, "cold|hot|both", OPT_CACHE, AT(cache), AT(cache_given), RUNS, "no input in cache (default), all of it, or a row of each"},
+    {"tune", 't', "NAME=LIST", OPT_AXIS, AT(tunes), 0, RUNS,
+        "values of a kernel's tunable, as in splits=1:16:*2; repeatable"},
+    {"row", 0, "'KERNEL DIM=N,...'", OPT_TEXT, AT(row), 0, RUNS,
+        "one kernel on one problem, as in 'attn/mma batch=64,ctx=128K'"},
+    {"cache", 0, "cold|hot|both", OPT_CACHE, AT(cache), AT(cache_given), RUNS,
+        "no input in cache (default), all of it, or a row of each"},
     {"seed", 0, "N", OPT_U64, AT(seed), AT(seed_given), RUNS, "seed of the data; default 1"},
-    {"device", 0, "host|cuda[:N]|auto", OPT_DEVICE, AT(device), 0, RUNS | LIST | DOCTOR, "where to run; auto: a GPU where there is one"},
-    {"plugin", 0, "FILE.so", OPT_LIST, AT(plugins), 0, RUNS | LIST, "a kernel of your own, built as a shared object; repeatable"},
-    {"wrap", 0, "'COMMAND ...'", OPT_TEXT, AT(wrap), 0, RUNS, "put a tool before the worker, as in 'ncu --set full'; nothing is timed"},
+    {"device", 0, "host|cuda[:N]|auto", OPT_DEVICE, AT(device), 0, RUNS | LIST | DOCTOR,
+        "where to run; auto: a GPU where there is one"},
+    {"plugin", 0, "FILE.so", OPT_LIST, AT(plugins), 0, RUNS | LIST,
+        "a kernel of your own, built as a shared object; repeatable"},
+    {"wrap", 0, "'COMMAND ...'", OPT_TEXT, AT(wrap), 0, RUNS,
+        "put a tool before the worker, as in 'ncu --set full'; nothing is timed"},
     {"budget", 0, "TIME", OPT_SECONDS, AT(budget_s), 0, SWEEP, "time for the whole sweep, shared over its rows: 30s, 2m"},
     {"max-time", 0, "TIME", OPT_SECONDS, AT(cap_s), 0, SWEEP, "stop timing a row after this"},
-    {"noise", 0, "PCT", OPT_PERCENT, AT(width_pct), 0, SWEEP, "stop timing a row when its interval is this narrow, in % of the median"},
+    {"noise", 0, "PCT", OPT_PERCENT, AT(width_pct), 0, SWEEP,
+        "stop timing a row when its interval is this narrow, in % of the median"},
     {"rounds", 0, "N", OPT_COUNT, AT(rounds), 0, SWEEP, "exactly so many rounds a row instead"},
     {"timeout", 0, "TIME", OPT_SECONDS, AT(timeout_s), 0, RUNS, "a check or sample that takes longer is a timeout"},
     {"out", 0, "DIR", OPT_TEXT, AT(out), 0, RUNS | PLOT, "run folder; default: results/runs/<time>-<sweep>"},
     {"resume", 0, "DIR", OPT_TEXT, AT(resume), 0, SWEEP, "finish the run in this folder"},
     {"force", 0, NULL, OPT_FLAG, AT(force), 0, RUNS | PLOT | REPORT, "overwrite what exists"},
-    {"dry-run", 'n', NULL, OPT_FLAG, AT(dry_run), 0, RUNS, "print the plan with an estimate of time and memory, run nothing"},
-    {"show-config", 0, NULL, OPT_FLAG, AT(show_config), 0, RUNS, "print the merged options and where each is from, run nothing"},
+    {"dry-run", 'n', NULL, OPT_FLAG, AT(dry_run), 0, RUNS,
+        "print the plan with an estimate of time and memory, run nothing"},
+    {"show-config", 0, NULL, OPT_FLAG, AT(show_config), 0, RUNS,
+        "print the merged options and where each is from, run nothing"},
     {"no-plots", 0, NULL, OPT_FLAG, AT(no_plots), 0, SWEEP, "rows only"},
     {"strict", 0, NULL, OPT_FLAG, AT(strict), 0, RUNS | REPORT, "exit 4 where a row carries a mark"},
     {"json", 0, NULL, OPT_FLAG, AT(json), 0, LIST | DOCTOR, "machine-readable"},
@@ -65,7 +75,7 @@ const struct cli_option cli_options[] = {
 _Static_assert(COUNT(cli_options) <= MAX_OPTIONS, "origin[] has room for every option");
 
 /* Variables of the environment that are no option: the launcher's own. */
-static const char *const launcher_words[] = {"KBENCH_BUILD", "KBENCH_INSTALL", "KBENCH_ROOT"};
+static const char *const launcher_words[] = {"KBENCH_BUILD", "KBENCH_INSTALL", "KBENCH_MESON", "KBENCH_ROOT"};
 
 static int command_index(const char *name) {
     int i = 0;
@@ -80,7 +90,10 @@ static int option_index(const char *name) {
 }
 
 int cli_seconds(const char *word, double *ret) {
-    static const struct { const char *unit; double s; } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60}, {"h", 3600}};
+    static const struct {
+        const char *unit;
+        double s;
+    } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60}, {"h", 3600}};
     char  *end;
     double value = strtod(word, &end);
     if (end == word || !(isdigit((unsigned char)*word) || *word == '.') || strpbrk(word, "xXpP")) return 1;
@@ -315,7 +328,7 @@ static const char *command_of(const char *word) {
     char        hint[96];
     int         n = 0;
     while (cli_commands[n].name) names[n] = cli_commands[n].name, n++;
-    die(EXIT_USAGE, "%s: no such command%s; 'kbench --help' lists them", word, did_you_mean(word, names, n, hint, sizeof hint));
+    die(EXIT_USAGE, "%s: no such command ('kbench --help' lists them)%s", word, did_you_mean(word, names, n, hint, sizeof hint));
 }
 
 static void first_words(struct cli *cli, int argc, char **argv) {

@@ -32,7 +32,7 @@ void cli_help_commands(FILE *f) {
 void cli_help(FILE *f, const char *command) {
     for (int i = 0; cli_commands[i].name; i++) {
         if (strcmp(cli_commands[i].name, command)) continue;
-        fprintf(f, "kbench %s %s%s[options]: %s\n\n", command, cli_commands[i].arguments, *cli_commands[i].arguments ? " " : "",
+        fprintf(f, "kbench %s %s%s[options]\n%s\n\n", command, cli_commands[i].arguments, *cli_commands[i].arguments ? " " : "",
             cli_commands[i].help);
         for (const struct cli_option *o = cli_options; o->name; o++) {
             if (!(o->commands & 1u << i)) continue;

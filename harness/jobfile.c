@@ -53,7 +53,8 @@ static bool blank(char c) {
 }
 
 static void begin_section(struct source *s, const char *line, size_t n) {
-    if (s->open_line && !s->opened) complain(s, s->open_line, "section", "no key follows; say which kernels and sizes, or remove it");
+    if (s->open_line && !s->opened)
+        complain(s, s->open_line, "section", "no key follows; say which kernels and sizes, or remove it");
     if (line[n - 1] != ']') complain(s, s->line, line, "']' is missing at its end");
     if (n - 1 > SECTION_NAME) complain(s, s->line, "section", "its name is longer than 47 characters");
     s->open_line = s->line;
@@ -107,7 +108,8 @@ static int enter(struct source *s, const char *name) {
         if (!strcmp(job->section[i].name, name)) {
             char why[128];
             const struct job_section *other = &job->section[i];
-            return complain(s, s->open_line, name, text(why, sizeof why, "a section of that name stands at %.80s:%d", other->file, other->line));
+            return complain(s, s->open_line, name,
+                text(why, sizeof why, "a section of that name stands at %.80s:%d", other->file, other->line));
         }
     if (job->n == MAX_SECTIONS) return complain(s, s->open_line, name, "more than 65536 sections");
     if (job->n % 64 == 0) job->section = must_grow(job->section, (size_t)job->n + 64, sizeof *job->section);
@@ -149,7 +151,8 @@ static int take_key(void *user, const char *section, const char *name, const cha
     for (int i = begin; !repeats && i < s->into->n; i++)
         if (!strcmp(s->into->key[i].name, name) && s->into->key[i].file == s->path) {
             char why[96];
-            return complain(s, s->line, name, text(why, sizeof why, "is there twice; it stands at line %d, too", s->into->key[i].line));
+            return complain(
+                s, s->line, name, text(why, sizeof why, "is there twice; it stands at line %d, too", s->into->key[i].line));
         }
     add_key(s, s->into, name, value);
     return 1;
@@ -160,7 +163,8 @@ static int parse(struct source *s) {
     int line = ini_parse_stream(next_line, s, take_key, s);
     if (!s->failed && line > 0) complain(s, line, "line", "neither [section] nor key = value");
     if (!s->failed && line < 0) complain(s, s->line, "file", "out of memory");
-    if (!s->failed && s->open_line && !s->opened) complain(s, s->open_line, "section", "no key follows; say which kernels and sizes, or remove it");
+    if (!s->failed && s->open_line && !s->opened)
+        complain(s, s->open_line, "section", "no key follows; say which kernels and sizes, or remove it");
     return s->failed;
 }
 

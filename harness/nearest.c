@@ -18,7 +18,8 @@ static int distance(const char *a, const char *b) {
             int d = last[j - 1] + (x != y);
             if (last[j] + 1 < d) d = last[j] + 1;
             if (now[j - 1] + 1 < d) d = now[j - 1] + 1;
-            if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) && y == tolower((unsigned char)a[i - 2]) && before[j - 2] + 1 < d)
+            if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) && y == tolower((unsigned char)a[i - 2]) &&
+                before[j - 2] + 1 < d)
                 d = before[j - 2] + 1;
             now[j] = d;
         }

@@ -26,7 +26,8 @@ static int unknown_op(const char *path, const char *name, char *ret_error, size_
     return 1;
 }
 
-int plugin_check(const char *path, const struct kernel *k, const struct registry *known, struct entry *ret, char *ret_error, size_t size) {
+int plugin_check(const char *path, const struct kernel *k, const struct registry *known, struct entry *ret, char *ret_error,
+    size_t size) {
     /* abi and size come first in every version of the struct; nothing else may be read before they agree. */
     if (k->abi != KBENCH_ABI) {
         text(ret_error, size, "%s: built for kernel ABI %u, this kbench has %u; compile it again with this kernels/kernel.h", path,
@@ -34,15 +35,18 @@ int plugin_check(const char *path, const struct kernel *k, const struct registry
         return 1;
     }
     if (k->size != sizeof *k) {
-        text(ret_error, size, "%s: its struct kernel has %u bytes, this kbench's has %zu; compile it again with this kernels/kernel.h",
-            path, k->size, sizeof *k);
+        text(ret_error, size,
+            "%s: its struct kernel has %u bytes, this kbench's has %zu; compile it again with this kernels/kernel.h", path,
+            k->size, sizeof *k);
         return 1;
     }
     const struct op *op = k->op ? op_find(k->op) : NULL;
     if (!op) return unknown_op(path, k->op ? k->op : "", ret_error, size);
     if (k->layout != layout_hash(op)) {
-        text(ret_error, size, "%s: compiled against other dims or tensors of op '%s' (layout %016llx, here %016llx); compile it again "
-            "with this reference/%s.h", path, op->name, (unsigned long long)k->layout, (unsigned long long)layout_hash(op), op->name);
+        text(ret_error, size,
+            "%s: compiled against other dims or tensors of op '%s' (layout %016llx, here %016llx); compile it again "
+            "with this reference/%s.h",
+            path, op->name, (unsigned long long)k->layout, (unsigned long long)layout_hash(op), op->name);
         return 1;
     }
     if (!k->launch || (k->engine != HOST && k->engine != CUDA)) {

@@ -113,7 +113,9 @@ char *problem_text(const struct problem *p, bool all, char *ret, size_t size) {
     for (int i = 0; i < op_dims(p->op); i++) {
         if (!all && p->dim[i] == p->op->dim[i].dflt) continue;
         char value[24];
-        if (at < size) text(ret + at, size - at, "%s%s=%s", at ? "," : "", p->op->dim[i].name, value_text(p->dim[i], value, sizeof value));
+        if (at < size)
+            text(ret + at, size - at, "%s%s=%s", at ? "," : "", p->op->dim[i].name,
+                value_text(p->dim[i], value, sizeof value));
         if (at < size) at += strlen(ret + at);
     }
     return ret;

@@ -23,9 +23,15 @@ void axis_free(struct axis *);
 int  axis_number(const char **at, int64_t *ret, const char **ret_why);
 
 /* Everything wrong with files, options and names ends in die(EXIT_USAGE, "file:line: what, why, did you mean"); nothing has run
- * then. device: which engine's kernels are planned, and its memory for the estimate. */
-struct plan sweep_plan(const struct cli *, const struct registry *, const struct machine *);
+ * then. machine: which engine's kernels are planned, and its memory for the estimate. Run-wide settings of a job file's [global]
+ * (budget, noise, max-time, rounds, timeout) land in cli unless it has them already; --show-config prints them and exits. */
+struct plan sweep_plan(struct cli *, const struct registry *, const struct machine *);
 void        plan_free(struct plan *);
+
+/* The same from job files that were read already (none: the command line alone), for callers that want words instead of an end. */
+struct jobfile;
+int sweep_build(struct cli *, const struct registry *, const struct machine *, const struct jobfile *, struct plan *ret,
+                char *ret_error, size_t size);
 
 /* --dry-run: the groups with an estimate of time and memory each, and the sum. */
 void plan_print(FILE *, const struct plan *, const struct registry *, const struct machine *, const struct cli *);

@@ -1,0 +1,83 @@
+/* What one source of words asks for: the command line, [global], or a section of a job file. Parsed, with the place of each word
+ * for messages, but not yet held against a selection of kernels. */
+#ifndef KBENCH_SCOPE_H
+#define KBENCH_SCOPE_H
+
+#include <stdbool.h>
+#include "jobfile.h"
+#include "sweep.h"
+
+/* "sweeps/a.ini:12: ", or an option in place of the file ("-a ") with line 0. */
+struct place {
+    const char *file;
+    int         line;
+};
+
+struct trouble {
+    char text[1024];
+};
+
+/* Says where and what in `trouble` and returns 1. */
+int fail(struct trouble *, struct place, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+struct setting {            /* an axis of a dimension, or of a tunable */
+    struct place at;
+    struct axis  axis;
+    bool         used;      /* some selected op or kernel has it */
+};
+
+struct glob {
+    struct place at;
+    char         word[80];
+    bool         used;
+};
+
+struct zip {
+    struct place at;
+    bool         used;
+    int          n;
+    char         name[MAX_DIMS][32];
+};
+
+enum relation { LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL };
+
+struct comparison {
+    char          name[32];
+    enum relation relation;
+    int64_t       value;
+};
+
+struct condition {          /* all of them */
+    struct place      at;
+    bool              used;
+    int               n;
+    struct comparison comparison[8];
+};
+
+struct fixed {              /* variant = attn/splitk splits=4 */
+    struct place at;
+    char         kernel[64];
+    int          n;
+    struct { char name[32]; int32_t value; } tune[MAX_TUNABLES];
+};
+
+struct scope {
+    int               n_axes, n_tunes, n_kernels, n_skip_kernels, n_first, n_zips, n_skips, n_fixed;
+    struct setting   *axis, *tune;
+    struct glob      *kernel, *skip_kernel, *first;
+    struct zip       *zip;
+    struct condition *skip;
+    struct fixed     *fixed;
+    bool              has_cache, has_seed;
+    enum cache_choice cache;
+    uint64_t          seed;
+};
+
+int  scope_of_section(const struct job_section *, bool global, struct scope *, struct trouble *);
+int  scope_of_cli(const struct cli *, struct scope *, struct trouble *);
+void scope_free(struct scope *);
+
+bool condition_holds(const struct condition *, const struct op *, const int64_t *dim);
+const struct setting *scope_axis(const struct scope *, const char *name);
+
+#endif
