@@ -25,4 +25,7 @@ static int launch(const struct call *c)
     return error ? error : run_right(c, v);
 }
 
-KERNEL = {FOR_OP(attn), .note = "planted: baked-in length", .engine = ENGINE, .open = open_state, .close = planted_free, .launch = launch};
+KERNEL = {
+    FOR_OP(attn), .note = "planted: baked-in length", .engine = ENGINE,
+    .open = open_state, .close = planted_free, .launch = launch,
+};

@@ -50,4 +50,7 @@ static int launch(const struct call *c)
     return error ? error : RUN(keep, c, v);
 }
 
-KERNEL = {FOR_OP(attn), .note = "planted: memoised on pointers", .engine = ENGINE, .open = open_state, .close = close_state, .launch = launch};
+KERNEL = {
+    FOR_OP(attn), .note = "planted: memoised on pointers", .engine = ENGINE,
+    .open = open_state, .close = close_state, .launch = launch,
+};

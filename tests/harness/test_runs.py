@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Runs that are cut short: killed workers, a killed parent, Ctrl-C, a closed pipe. No finished row is lost, --resume completes the set."""
+import os
+import random
+import signal
+import subprocess
+import time
+
+from common import INTERRUPT, PROGRAM, QUICK, SMALL, children, environment, expect, expect_exit, identity, kbench, kill, main, read_rows, \
+    start, wait_for
+
+# A dozen row groups of two kernels: long enough to be hit in the middle.
+LONG = [*SMALL, "-a", "batch=1,2,3", "-a", "topk=16,32,48,64", "-k", "attn/host_*", "--no-plots", *QUICK]
+
+
+def lines_of(out):
+    """The whole lines of rows.csv so far."""
+    try:
+        with open(os.path.join(out, "rows.csv"), encoding="utf-8") as file:
+            return [line for line in file.read().splitlines(True) if line.endswith("\n")]
+    except OSError:
+        return []
+
+
+def uninterrupted(folder):
+    out = os.path.join(folder, "whole")
+    began = time.monotonic()
+    expect_exit(kbench("sweep", *LONG, "--out", out), 0)
+    return sorted(identity(row) for row in read_rows(out)), time.monotonic() - began
+
+
+def workers_killed(folder):
+    """A worker killed at 20 random moments: each costs at most the row it was at, and the run goes on."""
+    wanted, took = uninterrupted(folder)
+    rng = random.Random(20)
+    kills = runs = 0
+    while kills < 20:
+        runs += 1
+        out = os.path.join(folder, f"run{runs}")
+        process = start("sweep", *LONG, "--out", out)
+        here = 0
+        while process.poll() is None and kills < 20:
+            time.sleep(rng.uniform(0.02, took / 4))
+            for worker in children(process.pid):
+                kill(worker, signal.SIGKILL)
+                kills, here = kills + 1, here + 1
+        stdout, stderr = process.communicate(timeout=120)
+        rows = read_rows(out) if lines_of(out) else []
+        # Killed before it had opened the device, a worker can't be told from one that never will: then the run may end with words.
+        expect(process.returncode in (0, 1, 5), f"exit {process.returncode}\n{stdout}{stderr}")
+        lost = [row for row in rows if row["status"] != "ok"]
+        expect(len(lost) <= here and all(row["status"] == "crash" for row in lost), f"{here} kills, but lost {lost}")
+        before = lines_of(out)
+        done = kbench("sweep", "--resume", out, *LONG)
+        expect(done.returncode in (0, 1), "resume", done)
+        expect(lines_of(out)[:len(before)] == before, "a finished row was lost or changed")
+        expect(sorted(identity(row) for row in read_rows(out)) == wanted, "resumed rows are not those of an uninterrupted run", done)
+
+
+def parent_killed(folder):
+    """The parent killed at random moments, resumed each time, until it comes through: the same set of rows, none twice."""
+    wanted, took = uninterrupted(folder)
+    rng = random.Random(21)
+    out = os.path.join(folder, "run")
+    for turn in range(10):
+        before = lines_of(out)
+        process = start("sweep", *(["--resume", out] if turn else ["--out", out]), *LONG)
+        time.sleep(rng.uniform(0.05, took / 3))
+        workers = children(process.pid)
+        kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        expect(lines_of(out)[:len(before)] == before, "a finished row was lost or changed")
+        expect(wait_for(lambda: not any(os.path.exists(f"/proc/{worker}/exe") for worker in workers), 10), "a worker outlived its parent")
+        if not os.path.exists(out):
+            os.makedirs(out)
+    expect_exit(kbench("sweep", "--resume", out, *LONG), 0)
+    expect(sorted(identity(row) for row in read_rows(out)) == wanted, "resumed rows are not those of an uninterrupted run")
+    done = kbench("sweep", "--resume", out, *LONG)
+    expect_exit(done, 0)
+    expect(sorted(identity(row) for row in read_rows(out)) == wanted, "resuming a whole run added rows", done)
+
+
+def torn_line(folder):
+    """A last line cut short, as a kill within a write leaves it, is cut off and measured again."""
+    wanted, _ = uninterrupted(folder)
+    path = os.path.join(folder, "whole", "rows.csv")
+    with open(path, "r+b") as file:
+        file.truncate(os.path.getsize(path) - 17)
+    expect_exit(kbench("sweep", "--resume", os.path.join(folder, "whole"), *LONG), 0)
+    expect(sorted(identity(row) for row in read_rows(os.path.join(folder, "whole"))) == wanted, "not the same set")
+
+
+def interrupted(folder):
+    out = os.path.join(folder, "run")
+    process = start("sweep", *LONG, "--out", out)
+    expect(wait_for(lambda: len(lines_of(out)) > 2 or process.poll() is not None), "no row within a minute")
+    process.send_signal(INTERRUPT)
+    stdout, stderr = process.communicate(timeout=30)
+    expect(process.returncode == 130, f"exit {process.returncode}\n{stdout}{stderr}")
+    rows = read_rows(out)
+    expect(rows and all(row["status"] for row in rows), "no complete rows")
+    expect(all(row["kernel"] in stdout for row in rows), f"no partial table\n{stdout}{stderr}")
+    expect("--resume" in stdout + stderr, f"no word of --resume\n{stdout}{stderr}")
+    expect_exit(kbench("sweep", "--resume", out, *LONG), 0)
+
+
+def closed_pipe(folder):
+    out = os.path.join(folder, "run")
+    process = start("sweep", *LONG, "--out", out)
+    process.stdout.readline()
+    process.stdout.close()
+    stderr = process.stderr.read()
+    code = process.wait(timeout=120)
+    expect(code in (0, 141), f"exit {code}\n{stderr}")
+    rows = read_rows(out)
+    expect(rows and all(row["status"] == "ok" for row in rows), "rows were lost")
+
+
+def two_at_once(folder):
+    """Two runs that start together share neither folder, socket nor memory."""
+    for name in ("sweeps", "plots"):
+        os.symlink(os.path.join(environment()["KBENCH_ROOT"], name), os.path.join(folder, name))
+    env = environment(KBENCH_ROOT=folder)
+    words = [PROGRAM, "check", *SMALL, "-a", "batch=1,2", "-k", "attn/host_*"]
+    both = [subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for process in both:
+        stdout, stderr = process.communicate(timeout=120)
+        expect(process.returncode == 0, f"exit {process.returncode}\n{stdout}{stderr}")
+    runs = os.path.join(folder, "results", "runs")
+    expect(len(os.listdir(runs)) == 2, f"{os.listdir(runs)}")
+    for run in os.listdir(runs):
+        expect(len(read_rows(os.path.join(runs, run))) == 4, f"{run}: not four rows")
+
+
+def left_behind(folder):
+    """Nothing of a run stays in the temporary folder."""
+    env = environment(TMPDIR=folder)
+    expect_exit(kbench("check", *SMALL, "--out", os.path.join(folder, "run"), env=env), 0)
+    expect(os.listdir(folder) == ["run"], f"left behind: {os.listdir(folder)}")
+
+
+main(workers_killed, parent_killed, torn_line, interrupted, closed_pipe, two_at_once, left_behind)

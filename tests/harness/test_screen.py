@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""What a person sees, and the files that a run leaves: every command once, on the host engine."""
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import xml.etree.ElementTree
+
+from common import QUICK, SOURCE, TINY, environment, expect, expect_exit, identity, kbench, main, read_rows
+
+
+def sweep_leaves_a_whole_run(folder):
+    out = os.path.join(folder, "run")
+    done = kbench("sweep", *TINY, *QUICK, "--out", out)
+    expect_exit(done, 0)
+    rows = read_rows(out)
+    expect(len({row["kernel"] for row in rows}) >= 2, "fewer than two kernels", done)
+    for row in rows:
+        expect(row["status"] == "ok", f"{row['kernel']}: {row['status']}: {row['reason']}", done)
+        low, middle, high = (float(row[name]) for name in ("t_lo_ns", "t_med_ns", "t_hi_ns"))
+        expect(0 < low <= middle <= high, f"{row['kernel']}: {low}, {middle}, {high}")
+        expect(row["rounds"] == "4" and row["stop"] == "rounds", f"rounds {row['rounds']}, stop {row['stop']}")
+        expect(abs(float(row["bytes"]) / middle / float(row["bw_GBps"]) - 1) < 1e-3, "bw_GBps is not bytes / t_med_ns")
+
+    with open(os.path.join(out, "env.json"), encoding="utf-8") as file:
+        env = json.load(file, parse_constant=lambda word: expect(False, f"env.json: {word} is no JSON"))
+    expect("sweep" in env["command"], "env.json: no command")
+    with open(os.path.join(out, "samples.csv"), newline="", encoding="utf-8") as file:
+        samples = list(csv.DictReader(file))
+    expect(len(samples) == sum(int(row["rounds"]) for row in rows), f"{len(samples)} samples")
+    expect(os.path.getsize(os.path.join(out, "log.txt")) > 0, "log.txt is empty")
+
+    # The screen: 80 columns, every kernel, the folder.
+    for line in done.stdout.splitlines():
+        expect(len(line) <= 80, f"{len(line)} columns: {line}")
+    for row in rows:
+        expect(row["kernel"] in done.stdout, f"{row['kernel']} is not on the screen", done)
+    expect(os.path.basename(out) in done.stdout, "the run folder is not on the screen", done)
+
+    if shutil.which("gnuplot"):
+        plots = [name for name in os.listdir(os.path.join(out, "plots")) if name.endswith(".svg")]
+        expect(plots, "no plots", done)
+        for name in plots:
+            xml.etree.ElementTree.parse(os.path.join(out, "plots", name))
+
+    # plan.ini runs the same rows again.
+    again = os.path.join(folder, "again")
+    expect_exit(kbench("sweep", os.path.join(out, "plan.ini"), "--device", "host", *QUICK, "--out", again), 0)
+    expect([identity(row) for row in read_rows(again)] == [identity(row) for row in rows], "plan.ini gives other rows")
+
+
+def check_times_nothing(folder):
+    out = os.path.join(folder, "run")
+    done = kbench("check", *TINY, "--out", out)
+    expect_exit(done, 0)
+    for row in read_rows(out):
+        expect(row["status"] == "ok" and row["err_rel"] and not row["t_med_ns"], f"{row}", done)
+        expect(float(row["err_rel"]) < 3e-3 and float(row["checked_pct"]) == 100, f"{row}", done)
+
+
+def one_row(folder):
+    out = os.path.join(folder, "run")
+    done = kbench("sweep", "--row", "attn/host_mma batch=2,heads=8,ctx=256,window=16,topk=32", "--device", "host", "--seed", "7", *QUICK,
+                  "--out", out)
+    expect_exit(done, 0)
+    rows = read_rows(out)
+    expect(len(rows) == 1 and rows[0]["kernel"] == "attn/host_mma" and rows[0]["seed"] == "7", f"{rows}", done)
+    expect(rows[0]["batch"] == "2" and rows[0]["ctx"] == "256", f"{rows}")
+
+
+def seeds_repeat(folder):
+    errors = []
+    for run in "ab":
+        out = os.path.join(folder, run)
+        expect_exit(kbench("check", *TINY, "--seed", "11", "--out", out), 0)
+        errors.append([(identity(row), row["err_rel"]) for row in read_rows(out)])
+    expect(errors[0] == errors[1], "the same seed gave other errors")
+
+
+def dry_run_runs_nothing(folder):
+    out = os.path.join(folder, "run")
+    done = kbench("sweep", *TINY, "--dry-run", "--out", out)
+    expect_exit(done, 0)
+    expect("attn/host_mma" in done.stdout and not os.path.exists(out), "a dry run left a folder, or names no kernel", done)
+
+
+def lists(folder):
+    del folder
+    for topic in ("ops", "kernels", "devices", "sweeps", "columns", "results"):
+        expect_exit(kbench("list", topic), 0)
+        done = kbench("list", topic, "--json")
+        expect_exit(done, 0)
+        json.loads(done.stdout)
+    done = kbench("list", "kernels")
+    expect("attn/host_mma" in done.stdout and "attn/host_perhead" in done.stdout, "kernels are missing", done)
+    expect("t_med_ns" in kbench("list", "columns").stdout, "columns are missing")
+
+
+def help_for_all(folder):
+    del folder
+    done = kbench("--help")
+    expect_exit(done, 0)
+    commands = re.findall(r"^  kbench (\w+)", done.stdout, re.M)
+    expect(len(commands) >= 6, f"commands: {commands}", done)
+    for command in commands:
+        each = kbench(command, "--help")
+        expect_exit(each, 0)
+        for line in each.stdout.splitlines():
+            expect(len(line) <= 80, f"{len(line)} columns: {line}")
+    expect_exit(kbench("--version"), 0)
+    expect_exit(kbench(), 2)
+
+
+def doctor(folder):
+    del folder
+    done = kbench("doctor", "--device", "host")
+    expect_exit(done, 0)
+    for word in ("host", "GB/s", "gnuplot"):
+        expect(word in done.stdout, f"no word of {word}", done)
+    json.loads(kbench("doctor", "--device", "host", "--json").stdout)
+
+
+def report_and_plot(folder):
+    out = os.path.join(folder, "run")
+    expect_exit(kbench("sweep", *TINY, *QUICK, "--no-plots", "--out", out), 0)
+    expect(not os.path.exists(os.path.join(out, "plots")) or not os.listdir(os.path.join(out, "plots")), "--no-plots drew plots")
+    done = kbench("report", out)
+    expect_exit(done, 0)
+    expect("attn/host_mma" in done.stdout, "no kernel in the report", done)
+    done = kbench("report", "--markdown", out)
+    expect_exit(done, 0)
+    expect(re.search(r"^\|.*\|$", done.stdout, re.M), "no Markdown table", done)
+    expect_exit(kbench("plot", out), 0)
+    if shutil.which("gnuplot"):
+        expect(any(name.endswith(".svg") for name in os.listdir(os.path.join(out, "plots"))), "no plots")
+
+
+def comma_locale(folder):
+    """Numbers have a point whatever the locale."""
+    env = environment(LC_ALL="de_DE.UTF-8", LANG="de_DE.UTF-8")
+    out = os.path.join(folder, "run")
+    done = kbench("sweep", *TINY, *QUICK, "--no-plots", "--out", out, env=env)
+    expect_exit(done, 0)
+    for row in read_rows(out):
+        float(row["t_med_ns"])
+        float(row["err_rel"])
+
+
+def rows_go_through_csv(folder):
+    """A reader and writer of another make gives the same cells back."""
+    out = os.path.join(folder, "run")
+    expect_exit(kbench("check", *TINY, "--out", out), 0)
+    with open(os.path.join(out, "rows.csv"), newline="", encoding="utf-8") as file:
+        text = file.read()
+    table = list(csv.reader(io.StringIO(text), strict=True))
+    again = io.StringIO()
+    csv.writer(again, lineterminator="\n" if "\r\n" not in text else "\r\n").writerows(table)
+    expect(list(csv.reader(io.StringIO(again.getvalue()))) == table, "cells changed")
+
+
+def no_overwriting(folder):
+    out = os.path.join(folder, "run")
+    expect_exit(kbench("check", *TINY, "--out", out), 0)
+    with open(os.path.join(out, "rows.csv"), "rb") as file:
+        before = file.read()
+    done = kbench("check", *TINY, "--out", out)
+    expect_exit(done, 2)
+    expect("--force" in done.stderr, "no word of --force", done)
+    with open(os.path.join(out, "rows.csv"), "rb") as file:
+        expect(file.read() == before, "rows.csv was overwritten")
+    expect_exit(kbench("check", *TINY, "--force", "--out", out), 0)
+
+
+def default_folder(folder):
+    """Without --out a run goes to results/runs/ of the tree, and two of the same second do not meet."""
+    for name in ("sweeps", "plots"):
+        os.symlink(os.path.join(SOURCE, name), os.path.join(folder, name))
+    env = environment(KBENCH_ROOT=folder)
+    for _ in range(2):
+        expect_exit(kbench("check", *TINY, env=env), 0)
+    expect(len(os.listdir(os.path.join(folder, "results", "runs"))) == 2, "not two runs")
+
+
+main(sweep_leaves_a_whole_run, check_times_nothing, one_row, seeds_repeat, dry_run_runs_nothing, lists, help_for_all, doctor,
+     report_and_plot, comma_locale, rows_go_through_csv, no_overwriting, default_folder)

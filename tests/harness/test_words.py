@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Bad input: exit 2, the place, what is wrong and the nearest name, and nothing has run."""
+import os
+import re
+
+from common import SMALL, TINY, environment, expect, kbench, main
+
+
+def refused(folder, words, *patterns, env=None, code=2):
+    done = kbench(*words, env=env, cwd=folder)
+    expect(done.returncode == code, f"{words}: wanted exit {code}", done)
+    for pattern in patterns:
+        expect(re.search(pattern, done.stderr), f"{words}: no '{pattern}' on stderr", done)
+    expect(not done.stdout, f"{words}: something on stdout", done)
+    expect(not os.path.exists(os.path.join(folder, "run")), f"{words}: a run folder was made", done)
+
+
+def command_line(folder):
+    out = ["--out", os.path.join(folder, "run")]
+    refused(folder, ["swep"], "swep", "sweep")
+    refused(folder, ["sweep", "--rouns", "3"], "--rouns", "--rounds")
+    refused(folder, ["check", "--budget", "3s"], "--budget", "sweep")
+    refused(folder, ["sweep", "--rounds", "many", *out], "many", "whole number")
+    refused(folder, ["sweep", "--budget", "-3", *out], "-3")
+    refused(folder, ["sweep", "--rounds"], "value is missing")
+    refused(folder, ["sweep", "--device", "cdua", *out], "cdua", "host")
+    refused(folder, ["check", "--device", "host", "-k", "attn/host_mam", *out], "attn/host_mam", "attn/host_mma")
+    refused(folder, ["check", "--device", "host", "-k", "nothing/*", *out], "nothing/")
+    refused(folder, ["check", "--device", "host", "-a", "bacth=1", *out], "bacth", "batch")
+    refused(folder, ["check", "--device", "host", "-a", "batch=", *out], "batch")
+    refused(folder, ["check", "--device", "host", "-a", "batch=1:8:*1", *out], r"batch=?.*1:8:\*1|1:8:\*1")
+    refused(folder, ["check", "--device", "host", "-a", "batch=99999999999999999999", *out], "99999999999999999999")
+    refused(folder, ["check", "--device", "host", "-a", "batch=0", *out], "batch")
+    refused(folder, ["check", "--device", "host", "-t", "split=2", *out], "split")
+    refused(folder, ["list", "kernles"], "kernles", "kernels")
+    refused(folder, ["report", os.path.join(folder, "nowhere")], "nowhere")
+    refused(folder, ["plot", os.path.join(folder, "nowhere")], "nowhere")
+    refused(folder, ["sweep", "nowhere.ini", *out], "nowhere.ini")
+    refused(folder, ["sweep", "--resume", os.path.join(folder, "nowhere"), *SMALL])
+    refused(folder, ["check", *TINY, *out], "KBENCH_SEDE", "KBENCH_SEED", env=environment(KBENCH_SEDE="3"))
+    refused(folder, ["check", *TINY, "--plugin", os.path.join(folder, "nowhere.so"), *out], "nowhere.so")
+
+
+def job_files(folder):
+    out = ["--device", "host", "--out", os.path.join(folder, "run")]
+
+    def job(text, *patterns):
+        with open(os.path.join(folder, "job.ini"), "w", encoding="utf-8") as file:
+            file.write(text)
+        refused(folder, ["sweep", "job.ini", *out], *patterns)
+
+    job("[a]\nkernels = attn/*\nbacth = 1\n", r"job\.ini:3: ", "bacth", "batch")
+    job("[a]\nkernels = attn/host_mam\n", r"job\.ini:2: ", "attn/host_mam", "attn/host_mma")
+    job("[a]\nkernels = attn/*\nbatch = 1:64:2:3\n", r"job\.ini:3: ")
+    job("[a]\nkernels = attn/*\nbatch = one\n", r"job\.ini:3: ", "one")
+    job("[global]\nrouns = 3\n[a]\nkernels = attn/*\n", r"job\.ini:2: ", "rouns", "rounds")
+    job("[a]\nkernels attn\n", r"job\.ini:2: ")
+    job("kernels = attn/*\n", r"job\.ini:1: ")
+    job("[a]\nkernels = attn/*\ninclude = nowhere.ini\n", r"nowhere\.ini")
+    job("", r"job\.ini")
+
+
+main(command_line, job_files)

@@ -1,0 +1,1 @@
+#include "../overrun_end.c"
