@@ -10,8 +10,8 @@ import os
 import subprocess
 import sys
 
-SUITES = ["unit", "harness", "fuzz", "style", "gpu"]
-SANITIZED = ["unit", "harness"]    # style says nothing new there, the fuzzers are sanitized in every build
+SUITES = ["unit", "style", "harness", "setup", "fuzz", "gpu"]
+SANITIZED = ["unit", "harness"]    # the others say nothing new there; the fuzzers are sanitized in every build
 
 # Suppressed: what the process still holds at its end. Everything else that the sanitizers find is an error.
 SANITIZER_OPTIONS = {

@@ -118,33 +118,36 @@ run_logged() {
     if [ -e "$build/setup.ok" ]; then
         rm -f "$build/setup.ok"
     else
-        tail -n 25 "$log" >&2
+        awk '/Entering directory/ { n = 0 } { line[n++] = $0 } END { for (i = n > 25 ? n - 25 : 0; i < n; i++) print line[i] }' "$log" >&2
         fail "$what failed; all of it is in $log"
     fi
 }
 
-# Whether the last good build was of this tree with this toolkit, and nothing is newer. A few ms, instead of ninja's 200.
+# Whether the last good build was of this tree with this toolkit, and nothing is newer. 20 ms, where ninja needs 200.
 setup_is_current() {
-    [ -x "$build/harness/kbench" ] && [ "$(cat "$build/setup.stamp" 2>/dev/null)" = "$root|$nvcc" ] || return 1
+    [ -x "$build/harness/kbench" ] && [ -e "$build/setup.built" ] || return 1
+    [ "$(cat "$build/setup.configured" 2>/dev/null)" = "$root|$nvcc" ] || return 1
     [ -z "$(find "$root/meson.build" "$root/meson_options.txt" "$root/reference" "$root/kernels" "$root/harness" "$root/decode" \
-        "$root/tools" "$root/.git/logs/HEAD" "$build/meson-private/coredata.dat" -newer "$build/setup.stamp" 2>/dev/null |
+        "$root/tools" "$root/.git/logs/HEAD" "$build/meson-private/coredata.dat" -newer "$build/setup.built" 2>/dev/null |
         head -n 1)" ]
 }
 
 # setup_build TARGET...: configures where needed and builds.
 setup_build() {
-    stamp=$(cat "$build/setup.stamp" 2>/dev/null || :)
-    if [ -n "$stamp" ] && [ "${stamp%|*}" != "$root" ]; then
+    configured=$(cat "$build/setup.configured" 2>/dev/null || :)
+    if [ -n "$configured" ] && [ "${configured%|*}" != "$root" ]; then
         [ "$build" = "$root/build" ] ||
-            fail "the build folder $build belongs to ${stamp%|*}; set KBENCH_BUILD to another folder"
+            fail "the build folder $build belongs to ${configured%|*}; set KBENCH_BUILD to another folder"
         note "the tree has moved: building anew"
         rm -rf "$build"
         mkdir -p "$build"
-        stamp=
+        configured=
     fi
     began=$(date +%s)
     : >"$log"
-    if [ ! -f "$build/build.ninja" ] || [ "${stamp#*|}" != "$nvcc" ]; then
+    first=no
+    if [ ! -f "$build/build.ninja" ] || [ "$configured" != "$root|$nvcc" ]; then
+        first=yes
         setup_choose_engine
         setup_packages
         note "building in $build (first time; log: $log)"
@@ -152,19 +155,15 @@ setup_build() {
         [ ! -f "$build/build.ninja" ] || wipe=--wipe
         # shellcheck disable=SC2086
         run_logged 'configuring' meson setup $wipe "$build" "$root" -Dgpu=$gpu ${KBENCH_MESON:-}
-        rm -f "$build/setup.stamp"
-        first=yes
-    else
-        [ "$for_tests" = no ] || setup_packages
-        first=no
-    fi
-    run_logged 'building' ninja -C "$build" "$@"
-    printf '%s|%s\n' "$root" "$nvcc" >"$build/setup.stamp.new"
-    mv "$build/setup.stamp.new" "$build/setup.stamp"
-    [ "$first" = no ] || {
         grep -q '^ *cuda engine *: YES' "$log" && engines='cuda and host engines' || engines='host engine'
-        note "built in $(($(date +%s) - began)) s: $engines"
-    }
+        printf '%s|%s\n' "$root" "$nvcc" >"$build/setup.configured"
+    elif [ "$for_tests" = yes ]; then
+        setup_packages
+    fi
+    touch "$build/setup.began"
+    run_logged 'building' ninja -C "$build" "$@"
+    mv "$build/setup.began" "$build/setup.built"   # as old as the start: what was edited meanwhile is newer
+    [ "$first" = no ] || note "built in $(($(date +%s) - began)) s: $engines"
 }
 
 # One build at a time in a folder.
