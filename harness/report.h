@@ -4,8 +4,16 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include "format.h"
 #include "machine.h"
 #include "table.h"
+
+/* A dimension met in this run's problems, and whether it has one value throughout. */
+struct seen_dim {
+    char    name[24];
+    int64_t value;
+    bool    varies;
+};
 
 struct report_options {
     int  width;        /* columns; 80 at least */
@@ -13,18 +21,26 @@ struct report_options {
     bool markdown;
     const char *folder;  /* of the run; NULL: none */
     const char *next;    /* "what to do next" lines, NULL: the usual ones */
+
+    /* Filled by report_see: dims that never vary are said once, by report_machine, and left out of every report_group. Where none
+     * varies, all stand in the group. */
+    int             n_seen;
+    struct seen_dim seen[MAX_DIM_COLUMNS];
 };
 
-/* Device and measured ceilings: the head of every report. */
+/* Call for every dim of every problem that is going to be reported, before anything is. report_all does so itself. */
+void report_see(struct report_options *, const char *dim, int64_t value);
+
+/* Device and measured ceilings: the head of every report; and the dims that hold throughout. */
 void report_machine(FILE *, const struct machine *, const struct report_options *);
 /* One problem with its kernels; rows [0, n) are one row group. */
 void report_group(FILE *, const struct row *rows, int n, const struct report_options *);
-/* Counts by status, failures with the line that repeats each, folder, what next. */
+/* Counts by status, the line that repeats each failure, folder, what next. */
 void report_summary(FILE *, const struct table *, const struct report_options *);
-/* All of the above, from a run folder's table; groups are runs of rows with equal op, dims, cache and seed. */
+/* All of the above, from a run folder's table; groups are runs of rows with equal op, dims, cache and seed. machine: NULL unknown. */
 void report_all(FILE *, const struct machine *, const struct table *, const struct report_options *);
 
-/* 12345.6 ns -> "12.3 us" in at most 8 characters; NaN -> "-". Three significant digits. */
-char *ns_text(double ns, char *ret, size_t size);
+/* The row that the others of its group are compared with: the first that is ok and no probe. NULL: none. */
+const struct row *report_base(const struct row *rows, int n);
 
 #endif

@@ -64,6 +64,10 @@ int row_failed(const struct row *row) {
     }
 }
 
+bool row_is_probe(const struct row *row) {
+    return row_status(row) == STATUS_OK && !(row->checked_pct > 0);
+}
+
 int64_t row_dim(const struct row *row, const char *name) {
     for (int i = 0; i < row->n_dims; i++) {
         if (!strcmp(row->dim[i].name, name))

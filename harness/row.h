@@ -52,6 +52,9 @@ enum status row_status(const struct row *);
 /* Whether the row's status is one of those that make the run fail. */
 int row_failed(const struct row *);
 
+/* A probe is timed but computes nothing that could be checked: ok, with nothing checked. */
+bool row_is_probe(const struct row *);
+
 /* The value of a dimension, or INT64_MIN where the row has none of that name. */
 int64_t row_dim(const struct row *, const char *name);
 
