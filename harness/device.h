@@ -10,41 +10,48 @@
 struct dev;
 struct graph;   /* captured launches, ready to replay */
 
+enum { DEV_OOM = -2, DEV_FORBIDDEN = -3 };   /* CUDA codes are positive */
+
+/* Enqueues work on dev->stream. */
+typedef int enqueue_fn(void *arg);
+
 struct dev_ops {
     int  (*alloc)(struct dev *, size_t bytes, void **ret);         /* aligned to 256; DEV_OOM where there is no room */
     void (*free)(struct dev *, void *);
     int  (*put)(struct dev *, void *dst, const void *host, size_t bytes);
     int  (*get)(struct dev *, void *host, const void *src, size_t bytes);
-    int  (*copy)(struct dev *, void *dst, const void *src, size_t bytes);
     int  (*set)(struct dev *, void *dst, int byte, size_t bytes);
     /* n rows of row_bytes from dense host memory to dst + row[i] * stride. */
     int  (*scatter)(struct dev *, void *dst, int64_t stride, int64_t row_bytes, const int64_t *row, int64_t n, const void *host);
     int  (*sync)(struct dev *);                                    /* waits; errors of earlier launches come out here */
-    int  (*equal)(struct dev *, const void *a, const void *b, size_t bytes, int64_t *ret_first_difference);  /* -1: equal */
-    int  (*all_bytes)(struct dev *, const void *a, int byte, size_t bytes, int64_t *ret_first_other);        /* -1: all are */
+    int  (*hash)(struct dev *, const void *src, size_t bytes, uint64_t *ret);  /* bytes: a multiple of 8 */
     size_t (*free_bytes)(struct dev *);
 
-    /* Runs enqueue(arg) under capture and instantiates. HOST: remembers it. nodes: kernel nodes seen, -1 unknown. why: what was
-     * forbidden, where capture failed. */
-    int  (*capture)(struct dev *, int (*enqueue)(void *arg), void *arg, struct graph **ret, int *ret_nodes, char *ret_why, size_t size);
-    int  (*replay)(struct dev *, struct graph *);
+    /* Runs enqueue(arg) under capture and instantiates. HOST: remembers both (arg must live as long). DEV_FORBIDDEN: it did what a
+     * capture does not allow, ret_why says what. ret_nodes: nodes captured, -1 unknown. */
+    int  (*capture)(struct dev *, enqueue_fn *, void *arg, struct graph **ret, int *ret_nodes, char *ret_why, size_t size);
+    int  (*replay)(struct dev *, struct graph *);                  /* enqueues */
     void (*drop)(struct dev *, struct graph *);
-    int  (*time)(struct dev *, struct graph *, int replays, double *ret_ns);   /* of all replays together, by the row's timer */
-    /* Whether enqueue(arg) returns while earlier work of the stream still runs: 1 yes, 0 it waited. HOST: 1. */
-    int  (*asynchronous)(struct dev *, int (*enqueue)(void *arg), void *arg, int *ret_yes);
-    const char *(*error_text)(struct dev *, int error);
-    int  (*measure)(struct dev *, struct ceilings *ret);           /* read, copy, matrix, latency, floors */
+    /* Replays the graphs one after the other and waits: time from the first one's begin to the last one's end, ns. */
+    int  (*time)(struct dev *, struct graph *const *, int n, double *ret_ns);
+    /* Whether enqueue(arg) returns while earlier work of the stream still runs. HOST: always. */
+    int  (*asynchronous)(struct dev *, enqueue_fn *, void *arg, bool *ret);
+    /* Fills the shared memory of every SM with NaN, so that a kernel which reads what it did not write is found out. */
+    int  (*poison_shared)(struct dev *);
+    bool (*unsupported)(int error);                                /* the kernel says that it can't run here: no fault */
+    const char *(*error_text)(struct dev *, int error);            /* also tells whether it is sticky: dev->sticky */
+    int  (*measure)(struct dev *, struct ceilings *ret);
+    double (*clock_MHz)(struct dev *);                             /* SM clock now; NaN unknown */
     void (*close)(struct dev *);
 };
-
-enum { DEV_OOM = -2 };   /* CUDA codes are positive */
 
 struct dev {
     const struct dev_ops *ops;
     struct machine        machine;
-    struct CUstream_st   *stream;
-    const char           *timer;     /* "graph" or "clock" */
-    bool                  sticky;    /* a CUDA error that ends the process */
+    struct CUstream_st   *stream;    /* NULL for HOST */
+    const char           *timer;     /* the word in the timer column */
+    double                sample_s;  /* a sample should last about this long */
+    bool                  sticky;    /* the last error ends the process */
 };
 
 struct dev *dev_open_host(void);

@@ -1,0 +1,337 @@
+#include "check.h"
+
+#include <stdarg.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "compare.h"
+#include "dtype.h"
+
+enum { WORKSPACE_GARBAGE = 0x3c };   /* 0.0115 in bf16 and fp32: numbers that look like somebody's partial results */
+
+/* A check on its way: the verdict so far, and the outputs of the first launch, to which others must be equal bit for bit. */
+struct check {
+    struct bound  *bound;
+    struct verdict verdict;
+    void          *first[MAX_TENSORS];   /* host copies of strided outputs */
+    step_fn       *step;
+    void          *step_arg;
+};
+
+/* A block with guard bands around `bytes`; 256-aligned like the block. */
+static int guarded_block(struct workload *w, int which, size_t bytes, void **ret)
+{
+    void *p;
+    if (!bytes) return 0;
+    TRY(workload_block(w, which, bytes + 2 * GUARD_BYTES, &p));
+    TRY(w->dev->ops->set(w->dev, p, GUARD_BYTE, GUARD_BYTES));
+    TRY(w->dev->ops->set(w->dev, (char *)p + GUARD_BYTES + bytes, GUARD_BYTE, GUARD_BYTES));
+    *ret = (char *)p + GUARD_BYTES;
+    return 0;
+}
+
+int bound_blocks(struct bound *bound)
+{
+    TRY(guarded_block(bound->w, BLOCK_WORKSPACE, bound->workspace_bytes, &bound->workspace));
+    TRY(guarded_block(bound->w, BLOCK_ZEROED, bound->zeroed_bytes, &bound->zeroed));
+    return bound->zeroed_bytes ? bound->w->dev->ops->set(bound->w->dev, bound->zeroed, 0, bound->zeroed_bytes) : 0;
+}
+
+int bound_open(struct bound *bound, struct workload *w, const struct kernel *kernel, const int32_t *tune)
+{
+    const struct device *device = &w->dev->machine.facts;
+    *bound = (struct bound){.w = w, .kernel = kernel, .tune = tune};
+    bound->workspace_bytes = kernel->workspace ? kernel->workspace(&w->seen, device, tune) : 0;
+    bound->zeroed_bytes = kernel->zeroed ? kernel->zeroed(&w->seen, device, tune) : 0;
+    TRY(bound_blocks(bound));
+    return kernel->open ? kernel->open(&w->seen, device, &bound->state) : 0;
+}
+
+void bound_close(struct bound *bound)
+{
+    if (bound->state && bound->kernel->close) bound->kernel->close(bound->state);
+    bound->state = NULL;
+}
+
+int bound_launch(void *arg)
+{
+    const struct bound *bound = arg;
+    struct call call = {.problem = &bound->w->seen, .device = &bound->w->dev->machine.facts, .t = bound->t,
+                        .workspace = bound->workspace, .zeroed = bound->zeroed, .state = bound->state, .tune = bound->tune,
+                        .stream = bound->w->dev->stream};
+    return bound->kernel->launch(&call);
+}
+
+struct verdict verdict_of_error(struct bound *bound, int error, const char *what)
+{
+    enum status status = error == DEV_OOM ? STATUS_OOM : bound->w->dev->ops->unsupported(error) ? STATUS_UNSUPPORTED : STATUS_CRASH;
+    struct verdict ret = {.status = status, .err_rel = NAN, .checked_pct = NAN};
+    const char *words = bound->w->dev->ops->error_text(bound->w->dev, error);
+    text(ret.reason, sizeof ret.reason, "%s: %s", what, error == DEV_OOM && *bound->w->error ? bound->w->error : words);
+    return ret;
+}
+
+/* Ends the check with a verdict; false, so that steps read `return fail(...)`. */
+__attribute__((format(printf, 3, 4))) static bool fail(struct check *check, enum status status, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    check->verdict.status = status;
+    vsnprintf(check->verdict.reason, sizeof check->verdict.reason, format, list);
+    va_end(list);
+    return false;
+}
+
+static bool good(struct check *check, int error, const char *what)
+{
+    double err_rel = check->verdict.err_rel, pct = check->verdict.checked_pct;
+    if (!error) return true;
+    check->verdict = verdict_of_error(check->bound, error, what);
+    check->verdict.err_rel = err_rel;
+    check->verdict.checked_pct = pct;
+    return false;
+}
+
+static void begin_step(struct check *check, const char *what)
+{
+    check->step(check->step_arg, what);
+}
+
+/* Compares one float output on the host; notes the error, words the failure. */
+static bool compare_output(struct check *check, int t, int set, const void *got, int64_t stride, int poison, const char *when)
+{
+    struct workload *w = check->bound->w;
+    struct worst worst = compare_rows(&w->problem, t, got, stride, poison, w->ref[set][t], w->checked[set][t]);
+    char where[160];
+    check->verdict.err_rel = fmax(check->verdict.err_rel, worst.err_rel);
+    if (worst.row < 0 || worst.excess <= 1) return true;
+    element_text(&w->problem, t, worst.row, worst.column, where, sizeof where);
+    const char *rows = worst.rows == 1 ? "row" : "rows";
+    if (worst.untouched)
+        return fail(check, STATUS_WRONG, "%s: %s was not written; %lld of %lld %s wrong", when, where, (long long)worst.failed_rows,
+                    (long long)worst.rows, rows);
+    return fail(check, worst.nan ? STATUS_NAN : STATUS_WRONG, "%s: %s is %.6g, should be %.6g (%.3gx the tolerance); %lld of %lld %s wrong",
+                when, where, worst.got, worst.want, worst.excess, (long long)worst.failed_rows, (long long)worst.rows, rows);
+}
+
+/* Integer and packed outputs, or ops with a rule of their own. */
+static bool compare_verified(struct check *check, int set, void *const *got, const char *when)
+{
+    struct workload *w = check->bound->w;
+    char why[200];
+    if (!w->op->verify(&w->problem, got, w->ref[set], why, sizeof why)) return true;
+    return fail(check, STATUS_WRONG, "%s: %s", when, why);
+}
+
+/* Fetches an output with its stride; the caller frees. */
+static int fetch(struct workload *w, struct arg from, int t, void **ret)
+{
+    size_t bytes = (size_t)(w->shape[t].rows * from.stride);
+    *ret = must_alloc(bytes + 16, 1);
+    return w->dev->ops->get(w->dev, *ret, from.p, bytes);
+}
+
+/* Between rows of a strided output lies somebody else's data: the poison must still be there. */
+static bool gaps_ok(struct check *check, int t, const char *got, int poison, const char *when)
+{
+    const struct shape *shape = &check->bound->w->shape[t];
+    for (int64_t r = 0; r < shape->rows && !shape->input; r++)
+        for (int64_t i = r * shape->check_stride + shape->row_bytes; i < (r + 1) * shape->check_stride; i++)
+            if ((uint8_t)got[i] != poison)
+                return fail(check, STATUS_OVERWRITE, "%s: wrote behind row %lld of %s, into what lies between its rows", when, (long long)r,
+                            check->bound->w->op->tensor[t].name);
+    return true;
+}
+
+static bool same_as_first(struct check *check, int t, const char *got, const char *rule)
+{
+    struct workload *w = check->bound->w;
+    const struct shape *shape = &w->shape[t];
+    const char *first = check->first[t];
+    for (int64_t r = 0; r < shape->rows; r++) {
+        int64_t at = r * shape->check_stride, i = 0;
+        if (!memcmp(first + at, got + at, (size_t)shape->row_bytes)) continue;
+        while (first[at + i] == got[at + i]) i++;
+        char where[160];
+        element_text(&w->problem, t, r, i / shape->element_bytes, where, sizeof where);
+        return fail(check, STATUS_WRONG, "%s: %s", where, rule);
+    }
+    return true;
+}
+
+/* All outputs of a launch that is over: guards, gaps, inputs, then values of `set`; `rule`: also equal to the first launch's, else
+ * this is why not. keep: this is the first launch. */
+static bool outputs_ok(struct check *check, int set, int poison, const char *when, const char *rule, bool keep)
+{
+    struct workload *w = check->bound->w;
+    void *got[MAX_TENSORS] = {0};
+    char why[200];
+    int error;
+    bool ok = true;
+    if (!workload_guards_ok(w, &error, why, sizeof why)) return error ? good(check, error, when) : fail(check, STATUS_OVERWRITE, "%s: %s", when, why);
+    if (!workload_inputs_ok(w, &error, why, sizeof why)) return error ? good(check, error, when) : fail(check, STATUS_WRONG, "%s: %s", when, why);
+    for (int t = 0; t < w->n && ok; t++) {
+        if (!w->shape[t].output) continue;
+        ok = good(check, fetch(w, w->check[t], t, &got[t]), when) && gaps_ok(check, t, got[t], poison, when);
+        if (ok && rule) ok = same_as_first(check, t, got[t], rule);
+        if (ok && !w->op->verify && w->op->tensor[t].dtype <= E4M3)
+            ok = compare_output(check, t, set, got[t], w->shape[t].check_stride, poison, when);
+    }
+    if (ok && w->op->verify) ok = compare_verified(check, set, got, when);
+    for (int t = 0; t < w->n; t++)
+        if (keep) check->first[t] = got[t];
+        else free(got[t]);
+    return ok;
+}
+
+static bool guards_whole(struct check *check, const void *begin, size_t bytes, const char *name, const char *when)
+{
+    uint8_t guard[2][GUARD_BYTES];
+    struct dev *dev = check->bound->w->dev;
+    if (!bytes) return true;
+    if (!good(check, dev->ops->get(dev, guard[0], (const char *)begin - GUARD_BYTES, GUARD_BYTES), when) ||
+        !good(check, dev->ops->get(dev, guard[1], (const char *)begin + bytes, GUARD_BYTES), when)) return false;
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < GUARD_BYTES; i++)
+            if (guard[side][i] != GUARD_BYTE)
+                return fail(check, STATUS_OVERWRITE, "%s: wrote %s of its %s", when, side ? "behind the end" : "before the begin", name);
+    return true;
+}
+
+/* Scratch memory after a launch: stayed inside it, and counters are zero again. */
+static bool scratch_ok(struct check *check, const char *when)
+{
+    struct bound *bound = check->bound;
+    if (!guards_whole(check, bound->workspace, bound->workspace_bytes, "workspace", when) ||
+        !guards_whole(check, bound->zeroed, bound->zeroed_bytes, "zeroed counters", when)) return false;
+    if (!bound->zeroed_bytes) return true;
+    uint8_t *bytes = must_alloc(bound->zeroed_bytes, 1);
+    int error = bound->w->dev->ops->get(bound->w->dev, bytes, bound->zeroed, bound->zeroed_bytes);
+    size_t i = 0;
+    while (!error && i < bound->zeroed_bytes && !bytes[i]) i++;
+    free(bytes);
+    if (error) return good(check, error, when);
+    return i == bound->zeroed_bytes || fail(check, STATUS_WRONG, "%s: counters not zero again after the launch, byte %zu", when, i);
+}
+
+/* Poisons, launches by `how`, waits. */
+static bool launch(struct check *check, enqueue_fn *how, void *arg, int poison, int workspace, const char *what)
+{
+    struct bound *bound = check->bound;
+    struct workload *w = bound->w;
+    begin_step(check, what);
+    if (!good(check, workload_poison_outputs(w, poison), what)) return false;
+    if (bound->workspace_bytes && !good(check, w->dev->ops->set(w->dev, bound->workspace, workspace, bound->workspace_bytes), what)) return false;
+    if (!good(check, w->dev->ops->poison_shared(w->dev), what)) return false;
+    return good(check, how(arg), what) && good(check, w->dev->ops->sync(w->dev), what) && scratch_ok(check, what);
+}
+
+static bool eager_launches(struct check *check)
+{
+    struct bound *bound = check->bound;
+    struct dev *dev = bound->w->dev;
+    if (!launch(check, bound_launch, bound, POISON_FINITE, POISON_NAN, "first launch")) return false;
+    if (!outputs_ok(check, 0, POISON_FINITE, "first launch", NULL, true)) return false;
+
+    size_t before = dev->ops->free_bytes(dev);
+    if (!launch(check, bound_launch, bound, POISON_NAN, POISON_NAN, "second launch")) return false;
+    size_t after = dev->ops->free_bytes(dev);
+    if (!outputs_ok(check, 0, POISON_NAN, "second launch", "differs between launches on the same inputs: not deterministic", false)) return false;
+    if (bound->kernel->engine == CUDA && after + (1 << 20) < before)
+        return fail(check, STATUS_CAPTURE_FAIL, "launch allocates: %.3g MB less are free after a launch", (double)(before - after) * 1e-6);
+    if (!bound->workspace_bytes) return true;
+    return launch(check, bound_launch, bound, POISON_NAN, WORKSPACE_GARBAGE, "launch with other bytes in the workspace") &&
+           outputs_ok(check, 0, POISON_NAN, "launch with other bytes in the workspace",
+                      "depends on what the workspace held before the launch: it reads workspace that it did not write", false);
+}
+
+struct replay {
+    struct dev   *dev;
+    struct graph *graph;
+};
+
+static int replay(void *arg)
+{
+    struct replay *replay = arg;
+    return replay->dev->ops->replay(replay->dev, replay->graph);
+}
+
+/* Set 1 under the same addresses, then set 0 again: stale data, baked-in lengths and memoised answers come out. */
+static bool replays(struct check *check, struct replay *captured)
+{
+    struct workload *w = check->bound->w;
+    if (!good(check, workload_put(w, 1), "second input set")) return false;
+    if (!launch(check, replay, captured, POISON_FINITE, WORKSPACE_GARBAGE, "replay with other inputs and lengths") ||
+        !outputs_ok(check, 1, POISON_FINITE, "replay with other inputs and lengths", NULL, false)) return false;
+    if (!launch(check, bound_launch, check->bound, POISON_NAN, POISON_NAN, "launch with other inputs at the same addresses") ||
+        !outputs_ok(check, 1, POISON_NAN, "launch with other inputs at the same addresses", NULL, false)) return false;
+    return good(check, workload_put(w, 0), "first input set") &&
+           launch(check, replay, captured, POISON_NAN, POISON_NAN, "replay with the first inputs again") &&
+           outputs_ok(check, 0, POISON_NAN, "replay with the first inputs again", "differs between an eager launch and a replay", false);
+}
+
+static bool captured(struct check *check)
+{
+    struct bound *bound = check->bound;
+    struct dev *dev = bound->w->dev;
+    struct replay graph = {.dev = dev};
+    bool asynchronous = true;
+    char why[200] = "";
+    int nodes;
+    begin_step(check, "launch behind unfinished work");
+    if (!good(check, dev->ops->asynchronous(dev, bound_launch, bound, &asynchronous), "launch behind unfinished work")) return false;
+    if (!asynchronous) return fail(check, STATUS_CAPTURE_FAIL, "launch synchronises: it waited for earlier work of its stream");
+    begin_step(check, "capture");
+    int error = dev->ops->capture(dev, bound_launch, bound, &graph.graph, &nodes, why, sizeof why);
+    if (error == DEV_FORBIDDEN) return fail(check, STATUS_CAPTURE_FAIL, "%s", why);
+    if (!good(check, error, "capture")) return false;
+    bool ok = replays(check, &graph);
+    if (!dev->sticky) dev->ops->drop(dev, graph.graph);
+    return ok;
+}
+
+struct verdict check_kernel(struct bound *bound, step_fn *step, void *arg)
+{
+    struct workload *w = bound->w;
+    struct check check = {.bound = bound, .step = step, .step_arg = arg, .verdict = {.err_rel = 0, .checked_pct = w->head->checked_pct}};
+    bool ok = good(&check, workload_check_buffers(w), "check buffers") && good(&check, workload_put(w, 0), "first input set");
+    bound->t = w->check;
+    if (ok && eager_launches(&check)) captured(&check);
+    for (int t = 0; t < MAX_TENSORS; t++) free(check.first[t]);
+    return check.verdict;
+}
+
+struct verdict check_once(struct bound *bound, step_fn *step, void *arg)
+{
+    struct workload *w = bound->w;
+    struct check check = {.bound = bound, .step = step, .step_arg = arg, .verdict = {.err_rel = 0, .checked_pct = w->head->checked_pct}};
+    begin_step(&check, "single launch");
+    bool ok = good(&check, workload_check_buffers(w), "check buffers") && good(&check, workload_put(w, 0), "first input set") &&
+              good(&check, workload_poison_outputs(w, POISON_FINITE), "outputs");
+    bound->t = w->check;
+    ok = ok && good(&check, bound_launch(bound), "single launch") && good(&check, w->dev->ops->sync(w->dev), "single launch");
+    if (ok && !(bound->kernel->promises & PROBE)) outputs_ok(&check, 0, POISON_FINITE, "single launch", NULL, false);
+    return check.verdict;
+}
+
+struct verdict check_ring_set(struct bound *bound, int set)
+{
+    struct workload *w = bound->w;
+    struct check check = {.bound = bound, .verdict = {.err_rel = 0, .checked_pct = w->head->checked_pct}};
+    void *got[MAX_TENSORS] = {0};
+    const struct arg *arg = w->ring + set * MAX_TENSORS;
+    bool ok = true;
+    for (int t = 0; t < w->n && ok; t++) {
+        if (!w->shape[t].output || w->shape[t].input) continue;
+        ok = good(&check, fetch(w, arg[t], t, &got[t]), "outputs of a timed launch");
+        if (ok && !w->op->verify && w->op->tensor[t].dtype <= E4M3)
+            ok = compare_output(&check, t, set, got[t], arg[t].stride, POISON_NAN, "timed launch");
+    }
+    if (ok && w->op->verify) compare_verified(&check, set, got, "timed launch");
+    for (int t = 0; t < w->n; t++) free(got[t]);
+    return check.verdict;
+}

@@ -1,0 +1,87 @@
+/* `doctor`: what this machine has and can do, and what is missing, in words. */
+#include <dlfcn.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "commands.h"
+#include "report.h"
+#include "supervisor.h"
+#include "version.h"
+
+static volatile sig_atomic_t never;
+
+struct library {
+    const char *what, *for_what, *names[4];
+};
+
+static const struct library libraries[] = {
+    {"CUDA driver", "the cuda engine", {"libcuda.so.1"}},
+    {"NVML", "clocks, power and driver version in env.json", {"libnvidia-ml.so.1"}},
+    {"cuBLASLt", "the matrix ceiling and library kernels", {"libcublasLt.so.13", "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so"}},
+    {"CUPTI", "breakdowns (kbench profile)", {"libcupti.so.13", "libcupti.so.12", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"}},
+    {"NCCL", "several GPUs", {"libnccl.so.2"}},
+};
+
+static void show_libraries(FILE *out)
+{
+    for (int i = 0; i < COUNT(libraries); i++) {
+        void *handle = NULL;
+        for (int n = 0; n < COUNT(libraries[i].names) && libraries[i].names[n] && !handle; n++)
+            handle = dlopen(libraries[i].names[n], RTLD_LAZY | RTLD_LOCAL);
+        fprintf(out, "  %-12s  %-9s  %s\n", libraries[i].what, handle ? "found" : "not found", libraries[i].for_what);
+        if (handle) dlclose(handle);
+    }
+}
+
+/* First line of what a program says of its version; runs it without a shell's help from anybody's input. */
+static void show_program(FILE *out, const char *name, const char *command, const char *for_what)
+{
+    char line[128] = "";
+    FILE *pipe = popen(command, "r");
+    if (pipe && !fgets(line, sizeof line, pipe)) *line = 0;
+    if (pipe) pclose(pipe);
+    line[strcspn(line, "\n")] = 0;
+    fprintf(out, "  %-12s  %-9s  %s\n", name, *line ? "found" : "not found", *line ? line : for_what);
+}
+
+static void show_engine(FILE *out, struct cli *cli, const char *device)
+{
+    struct supervisor sv;
+    struct cli one = *cli;
+    one.device = device;
+    one.wrap = NULL;
+    supervisor_open(&sv, &one, &never);
+    if (strcmp(device, "auto") || sv.hello.machine.engine == CUDA) {
+        supervisor_measure(&sv);
+        const struct machine *m = &sv.hello.machine;
+        struct report_options options = {.width = 80};
+        char floor[24], event[24], latency[24];
+        report_machine(out, m, &options);
+        fprintf(out, "  %s\n  timer floors: empty kernel %s as rows are timed, %s %s; one block's latency %s\n\n", m->features,
+                ns_text(m->ceilings.floor_ns, floor, sizeof floor), ns_text(m->ceilings.event_ns, event, sizeof event),
+                m->engine == CUDA ? "between two events" : "resolution of the clock", ns_text(m->ceilings.latency_ns, latency, sizeof latency));
+    } else {
+        fprintf(out, "no cuda engine: %s\n\n", sv.hello.why_not_cuda);
+    }
+    supervisor_close(&sv);
+}
+
+int command_doctor(struct cli *cli)
+{
+    printf("kbench %s\n\n", KBENCH_VERSION);
+    bool chosen = cli->device && strcmp(cli->device, "auto");
+    if (!chosen) show_engine(stdout, cli, "auto");
+    show_engine(stdout, cli, chosen ? cli->device : "host");
+    printf("libraries opened at run time\n");
+    show_libraries(stdout);
+    printf("programs\n");
+    show_program(stdout, "gnuplot", "gnuplot --version 2>/dev/null", "plots; apt-get install gnuplot-nox");
+    show_program(stdout, "nvcc", "nvcc --version 2>/dev/null | grep release", "building CUDA kernels; the CUDA toolkit, 12.4 or newer");
+    show_program(stdout, "ncu", "ncu --version 2>/dev/null | tail -n 1", "kbench sweep --row ... --wrap 'ncu ...'");
+    show_program(stdout, "sanitizer", "compute-sanitizer --version 2>/dev/null | head -n 1", "kbench sweep --row ... --wrap compute-sanitizer");
+    return fflush(stdout) ? EXIT_ENVIRONMENT : EXIT_OK;
+}

@@ -1,0 +1,198 @@
+/* `check` and `sweep`: plan -> worker -> rows -> people, top to bottom. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "commands.h"
+#include "identity.h"
+#include "plot.h"
+#include "progress.h"
+#include "report.h"
+#include "run_files.h"
+#include "supervisor.h"
+#include "sweep.h"
+
+static volatile sig_atomic_t interrupted;   /* the one thing that a signal handler may touch */
+
+static void on_signal(int number)
+{
+    if (interrupted) _exit(128 + number);   /* a second one means it */
+    interrupted = number;
+}
+
+struct sweep_run {
+    struct cli           *cli;
+    struct registry       registry;
+    struct supervisor     supervisor;
+    struct plan           plan;
+    struct run_files      files;      /* of a sweep; a check keeps none */
+    struct report_options report;
+    struct progress       progress;
+    struct table          rows;       /* of this invocation, in order */
+    bool                  check_only, stdout_gone;
+    int                   file_error;
+    double                budget_per_row_s;
+};
+
+static struct timing timing_of(const struct sweep_run *run)
+{
+    const struct cli *cli = run->cli;
+    bool host = run->supervisor.hello.machine.engine == HOST;
+    struct timing timing = {.width_pct = cli->width_pct > 0 ? cli->width_pct : 1, .cap_s = host ? 1.0 : 0.5, .rounds = cli->rounds,
+                            .min_rounds = 11, .max_rounds = 201};
+    if (cli->cap_s > 0) timing.cap_s = cli->cap_s;
+    if (run->budget_per_row_s > 0 && run->budget_per_row_s < timing.cap_s) timing.cap_s = run->budget_per_row_s;
+    return timing;
+}
+
+static void keep_row(struct sweep_run *run, const struct row *row)
+{
+    run->rows.row = must_grow(run->rows.row, (size_t)run->rows.n + 1, sizeof *row);
+    run->rows.row[run->rows.n++] = *row;
+}
+
+/* A group to stdout as soon as it is over; a reader that went away stops the talk, not the run. */
+static void show_group(struct sweep_run *run, int first)
+{
+    if (run->stdout_gone || run->rows.n == first) return;
+    progress_hide(&run->progress);
+    report_group(stdout, run->rows.row + first, run->rows.n - first, &run->report);
+    if (fflush(stdout)) run->stdout_gone = true;
+}
+
+static void write_outcome(struct sweep_run *run, const struct outcome *outcome)
+{
+    if (run->check_only || run->file_error) return;
+    run->file_error = run_files_row(&run->files, &outcome->row, outcome->n_samples, outcome->sample);
+    if (!run->file_error) return;
+    progress_hide(&run->progress);
+    say("%s: %s; rows before this one are kept, make room and finish with --resume %s", run->files.folder.path,
+        strerror(run->file_error), run->files.folder.path);
+    interrupted = interrupted ? interrupted : -1;
+}
+
+/* Which of the group's rows a resumed run has already: those are not run again. True: all of them. */
+static bool drop_done(struct sweep_run *run, struct group *group)
+{
+    int n = 0;
+    for (int v = 0; v < group->n; v++) {
+        struct row key;
+        row_clear(&key);
+        identify_row(&key, group, v, &run->registry, run->cli);
+        if (!run->check_only && runfolder_has(&run->files.folder, &key)) continue;
+        group->variant[n++] = group->variant[v];
+    }
+    group->n = n;
+    return !n;
+}
+
+static void run_group(struct sweep_run *run, const struct group *planned)
+{
+    struct job job = {.group = *planned, .ceilings = run->supervisor.hello.machine.ceilings, .timing = timing_of(run), .check = true,
+                      .time = !run->check_only && !run->cli->wrap, .once = run->cli->wrap,
+                      .timeout_s = run->cli->timeout_s > 0 ? run->cli->timeout_s : run->cli->wrap ? 600 : 30};
+    if (drop_done(run, &job.group)) return;
+    struct outcome *outcome = must_alloc((size_t)job.group.n, sizeof *outcome);
+    struct done done;
+    char what[200];
+    progress_now(&run->progress, group_text(&job.group, what, sizeof what));
+    int first = run->rows.n;
+    supervisor_group(&run->supervisor, &job, &run->registry, outcome, &done);
+    for (int v = 0; v < job.group.n; v++) {
+        if (*outcome[v].row.status) {
+            identify_row(&outcome[v].row, &job.group, v, &run->registry, run->cli);
+            keep_row(run, &outcome[v].row);
+            progress_row(&run->progress, &outcome[v].row);
+            write_outcome(run, &outcome[v]);
+        }
+        free(outcome[v].sample);
+    }
+    if (!run->check_only && !run->file_error) run_files_group(&run->files, what, &done);
+    show_group(run, first);
+    free(outcome);
+}
+
+static void open_report(struct sweep_run *run)
+{
+    struct winsize window = {0};
+    bool tty = isatty(STDOUT_FILENO);
+    const char *colour = run->cli->colour ? run->cli->colour : "auto", *plain = getenv("NO_COLOR");
+    int columns = tty && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) ? window.ws_col : 80;
+    run->report = (struct report_options){.width = columns < 80 ? 80 : columns > 120 ? 120 : columns,
+                                          .colour = !strcmp(colour, "always") || (!strcmp(colour, "auto") && tty && !(plain && *plain)),
+                                          .folder = run->check_only ? NULL : run->files.folder.path};
+    for (int g = 0; g < run->plan.n; g++) {
+        const struct op *op = op_find(run->plan.group[g].op);
+        for (int d = 0; d < op_dims(op); d++) report_see(&run->report, op->dim[d].name, run->plan.group[g].dim[d]);
+    }
+    report_machine(stdout, &run->supervisor.hello.machine, &run->report);
+    if (fflush(stdout)) run->stdout_gone = true;
+}
+
+static int planned_rows(const struct plan *plan)
+{
+    int n = 0;
+    for (int g = 0; g < plan->n; g++) n += plan->group[g].n;
+    return n;
+}
+
+static void finish(struct sweep_run *run)
+{
+    progress_end(&run->progress);
+    if (!run->check_only && !run->file_error) {
+        struct plot_result plots = {0};
+        if (!run->cli->no_plots && run_files_finish(&run->files, &plots) && *plots.note) say("%s", plots.note);
+    }
+    if (!run->stdout_gone) {
+        report_summary(stdout, &run->rows, &run->report);
+        fflush(stdout);
+    }
+}
+
+static int exit_code_of(const struct sweep_run *run)
+{
+    bool marked = false, failed = false;
+    for (int i = 0; i < run->rows.n; i++) {
+        failed |= row_failed(&run->rows.row[i]) != 0;
+        marked |= *run->rows.row[i].marks != 0;
+    }
+    if (run->file_error) return EXIT_ENVIRONMENT;
+    if (interrupted > 0) return 128 + interrupted;
+    if (failed) return EXIT_ROW_FAILED;
+    return marked && run->cli->strict ? EXIT_INCONCLUSIVE : EXIT_OK;
+}
+
+int command_sweep(struct cli *cli)
+{
+    struct sweep_run run = {.cli = cli, .check_only = !strcmp(cli->command, "check")};
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    run.registry = registry_open(cli->plugins.n, (char *const *)cli->plugins.word);
+    supervisor_open(&run.supervisor, cli, &interrupted);
+    const struct machine *machine = &run.supervisor.hello.machine;
+    if (*run.supervisor.hello.why_not_cuda && cli->verbose) say("%s", run.supervisor.hello.why_not_cuda);
+    run.plan = sweep_plan(cli, &run.registry, machine);
+    if (cli->dry_run) {
+        plan_print(stdout, &run.plan, &run.registry, machine, cli);
+        supervisor_close(&run.supervisor);
+        return EXIT_OK;
+    }
+    if (!run.check_only && !cli->wrap) supervisor_measure(&run.supervisor);
+    if (cli->budget_s > 0) run.budget_per_row_s = cli->budget_s / planned_rows(&run.plan);
+    if (!run.check_only) run_files_open(&run.files, cli, &run.plan, &run.registry, machine);
+    open_report(&run);
+    run.progress = progress_begin(planned_rows(&run.plan), isatty(STDERR_FILENO) && strcmp(getenv("TERM") ? getenv("TERM") : "dumb", "dumb"), cli->quiet);
+    for (int g = 0; g < run.plan.n && !interrupted; g++) run_group(&run, &run.plan.group[g]);
+    finish(&run);
+    int code = exit_code_of(&run);
+    supervisor_close(&run.supervisor);
+    if (!run.check_only) run_files_close(&run.files);
+    plan_free(&run.plan);
+    free(run.rows.row);
+    return code;
+}

@@ -1,0 +1,288 @@
+/* A CUDA device by the runtime API. One stream; launches are timed as nodes of graphs between two events. */
+#include "device.h"
+
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "cuda_ceilings.h"
+#include "cuda_kernels.h"
+#include "nvml.h"
+
+/* Time for the CPU to queue a replay behind a spin: the interval then holds no launch latency. */
+enum { LEAD_NS = 60000, BLOCK_NS = 20000000, STAGE_BYTES = 64 << 20 };
+
+struct graph {
+    cudaGraphExec_t exec;
+};
+
+struct cuda {
+    struct dev   dev;      /* first: a struct dev * is one of ours */
+    cudaEvent_t  begin, end;
+    uint64_t    *sum;      /* device: result of a hash */
+    int64_t     *rows;     /* device: row numbers of a scatter */
+    char        *stage;    /* device: packed rows of a scatter, STAGE_BYTES */
+    struct nvml *nvml;
+};
+
+static struct cuda *of(struct dev *dev)
+{
+    return (struct cuda *)dev;
+}
+
+static int cuda_alloc(struct dev *dev, size_t bytes, void **ret)
+{
+    (void)dev;
+    int error = cudaMalloc(ret, bytes ? bytes : 1);
+    if (error != cudaErrorMemoryAllocation) return error;
+    cudaGetLastError();
+    return DEV_OOM;
+}
+
+static void cuda_free(struct dev *dev, void *p)
+{
+    (void)dev;
+    cudaFree(p);
+}
+
+static int cuda_put(struct dev *dev, void *dst, const void *host, size_t bytes)
+{
+    TRY(cudaMemcpyAsync(dst, host, bytes, cudaMemcpyHostToDevice, dev->stream));
+    return cudaStreamSynchronize(dev->stream);
+}
+
+static int cuda_get(struct dev *dev, void *host, const void *src, size_t bytes)
+{
+    TRY(cudaMemcpyAsync(host, src, bytes, cudaMemcpyDeviceToHost, dev->stream));
+    return cudaStreamSynchronize(dev->stream);
+}
+
+static int cuda_set(struct dev *dev, void *dst, int byte, size_t bytes)
+{
+    return cudaMemsetAsync(dst, byte, bytes, dev->stream);
+}
+
+static int cuda_scatter_rows(struct dev *dev, void *dst, int64_t stride, int64_t row_bytes, const int64_t *row, int64_t n,
+                             const void *host)
+{
+    struct cuda *cuda = of(dev);
+    int64_t room = STAGE_BYTES / row_bytes;
+    for (int64_t at = 0; at < n; at += room) {
+        int64_t part = n - at < room ? n - at : room;
+        TRY(cudaMemcpyAsync(cuda->rows, row + at, (size_t)part * sizeof *row, cudaMemcpyHostToDevice, dev->stream));
+        TRY(cudaMemcpyAsync(cuda->stage, (const char *)host + at * row_bytes, (size_t)(part * row_bytes), cudaMemcpyHostToDevice,
+                            dev->stream));
+        TRY(cuda_scatter(dst, stride, row_bytes, cuda->rows, part, cuda->stage, dev->stream));
+    }
+    return cudaStreamSynchronize(dev->stream);
+}
+
+static int cuda_sync(struct dev *dev)
+{
+    return cudaStreamSynchronize(dev->stream);
+}
+
+static int cuda_hash_bytes(struct dev *dev, const void *src, size_t bytes, uint64_t *ret)
+{
+    struct cuda *cuda = of(dev);
+    TRY(cudaMemsetAsync(cuda->sum, 0, sizeof *cuda->sum, dev->stream));
+    TRY(cuda_hash(src, bytes / 8, cuda->sum, dev->stream));
+    return cuda_get(dev, ret, cuda->sum, sizeof *ret);
+}
+
+static size_t cuda_free_bytes(struct dev *dev)
+{
+    (void)dev;
+    size_t free_bytes = 0, total;
+    cudaMemGetInfo(&free_bytes, &total);
+    return free_bytes;
+}
+
+/* Counts kernel nodes; 0 and words where a node is there that no launch may make. */
+static int look_at_nodes(cudaGraph_t captured, char *ret_why, size_t size)
+{
+    size_t n = 0;
+    int kernels = 0;
+    if (cudaGraphGetNodes(captured, NULL, &n)) return 0;
+    cudaGraphNode_t *node = must_alloc(n + 1, sizeof *node);
+    cudaGraphGetNodes(captured, node, &n);
+    for (size_t i = 0; i < n; i++) {
+        enum cudaGraphNodeType type;
+        if (cudaGraphNodeGetType(node[i], &type)) continue;
+        kernels += type == cudaGraphNodeTypeKernel;
+        if (type == cudaGraphNodeTypeMemAlloc || type == cudaGraphNodeTypeMemFree) text(ret_why, size, "launch allocates: the captured graph has a memory allocation node");
+        if (type == cudaGraphNodeTypeHost) text(ret_why, size, "launch calls back to the host: the captured graph has a host node");
+    }
+    free(node);
+    return kernels;
+}
+
+static int cuda_capture(struct dev *dev, enqueue_fn *enqueue, void *arg, struct graph **ret, int *ret_nodes, char *ret_why,
+                        size_t size)
+{
+    cudaGraph_t captured = NULL;
+    *ret = NULL;
+    *ret_nodes = 0;
+    *ret_why = 0;
+    TRY(cudaStreamBeginCapture(dev->stream, cudaStreamCaptureModeThreadLocal));
+    int launched = enqueue(arg);
+    int ended = cudaStreamEndCapture(dev->stream, &captured);
+    if (launched || ended || !captured) {
+        int error = launched ? launched : ended;
+        text(ret_why, size, "launch does what a stream under capture forbids (allocates, synchronises or uses another stream): %s",
+             cudaGetErrorString(error));
+        cudaGetLastError();
+        if (captured) cudaGraphDestroy(captured);
+        return DEV_FORBIDDEN;
+    }
+    *ret_nodes = look_at_nodes(captured, ret_why, size);
+    if (!*ret_nodes && !*ret_why) text(ret_why, size, "launch put no kernel into the captured graph: it used another stream, or none");
+    cudaGraphExec_t exec = NULL;
+    int error = *ret_why ? DEV_FORBIDDEN : (int)cudaGraphInstantiate(&exec, captured, 0);
+    cudaGraphDestroy(captured);
+    TRY(error);
+    *ret = must_alloc(1, sizeof **ret);
+    (*ret)->exec = exec;
+    return cudaGraphUpload(exec, dev->stream);
+}
+
+static int cuda_replay(struct dev *dev, struct graph *graph)
+{
+    return cudaGraphLaunch(graph->exec, dev->stream);
+}
+
+static void cuda_drop(struct dev *dev, struct graph *graph)
+{
+    (void)dev;
+    if (!graph) return;
+    cudaGraphExecDestroy(graph->exec);
+    free(graph);
+}
+
+static int cuda_time(struct dev *dev, struct graph *const *graph, int n, double *ret_ns)
+{
+    struct cuda *cuda = of(dev);
+    float ms;
+    TRY(cuda_spin(LEAD_NS, dev->stream));
+    TRY(cudaEventRecord(cuda->begin, dev->stream));
+    for (int i = 0; i < n; i++) TRY(cudaGraphLaunch(graph[i]->exec, dev->stream));
+    TRY(cudaEventRecord(cuda->end, dev->stream));
+    TRY(cudaEventSynchronize(cuda->end));
+    TRY(cudaEventElapsedTime(&ms, cuda->begin, cuda->end));
+    *ret_ns = ms * 1e6;
+    return 0;
+}
+
+static int cuda_asynchronous(struct dev *dev, enqueue_fn *enqueue, void *arg, bool *ret)
+{
+    TRY(cudaStreamSynchronize(dev->stream));
+    TRY(cuda_spin(BLOCK_NS, dev->stream));
+    int error = enqueue(arg);
+    *ret = cudaStreamQuery(dev->stream) == cudaErrorNotReady;
+    TRY(error);
+    return cudaStreamSynchronize(dev->stream);
+}
+
+static int cuda_poison(struct dev *dev)
+{
+    return cuda_poison_shared(dev->machine.facts.sm_count, (int)dev->machine.facts.smem_bytes, dev->stream);
+}
+
+static bool cuda_unsupported(int error)
+{
+    return error == cudaErrorNotSupported || error == cudaErrorNoKernelImageForDevice;
+}
+
+static const char *cuda_error_text(struct dev *dev, int error)
+{
+    if (error == DEV_OOM) return "out of device memory";
+    if (error == DEV_FORBIDDEN) return "forbidden under capture";
+    cudaGetLastError();
+    dev->sticky |= cudaStreamSynchronize(dev->stream) != cudaSuccess;   /* what stays after it was read ends the process */
+    return cudaGetErrorString(error);
+}
+
+static int cuda_measure(struct dev *dev, struct ceilings *ret)
+{
+    return cuda_ceilings(dev, ret);
+}
+
+static double cuda_clock_MHz(struct dev *dev)
+{
+    return nvml_sm_clock_MHz(of(dev)->nvml);
+}
+
+static void cuda_close(struct dev *dev)
+{
+    nvml_close(of(dev)->nvml);
+    cudaDeviceReset();   /* memory, stream and events go with the context */
+    free(dev);
+}
+
+static const struct dev_ops cuda_ops = {
+    .alloc = cuda_alloc, .free = cuda_free, .put = cuda_put, .get = cuda_get, .set = cuda_set, .scatter = cuda_scatter_rows,
+    .sync = cuda_sync, .hash = cuda_hash_bytes, .free_bytes = cuda_free_bytes, .capture = cuda_capture, .replay = cuda_replay,
+    .drop = cuda_drop, .time = cuda_time, .asynchronous = cuda_asynchronous, .poison_shared = cuda_poison,
+    .unsupported = cuda_unsupported, .error_text = cuda_error_text, .measure = cuda_measure, .clock_MHz = cuda_clock_MHz, .close = cuda_close,
+};
+
+static int describe(struct cuda *cuda, int ordinal)
+{
+    struct machine *machine = &cuda->dev.machine;
+    struct cudaDeviceProp prop;
+    int version = 0;
+    TRY(cudaGetDeviceProperties(&prop, ordinal));
+    TRY(cudaRuntimeGetVersion(&version));
+    *machine = (struct machine){.engine = CUDA, .ordinal = ordinal};
+    machine->facts = (struct device){.sm = prop.major * 10 + prop.minor, .sm_count = prop.multiProcessorCount,
+                                     .l2_bytes = prop.l2CacheSize, .smem_bytes = (int64_t)prop.sharedMemPerBlockOptin,
+                                     .memory_bytes = (int64_t)prop.totalGlobalMem};
+    text(machine->name, sizeof machine->name, "%s", prop.name);
+    text(machine->toolkit, sizeof machine->toolkit, "%d.%d", version / 1000, version % 1000 / 10);
+    text(machine->features, sizeof machine->features, "%d SMs, sm_%d, L2 %d MB, %.0f GB", prop.multiProcessorCount, machine->facts.sm,
+         prop.l2CacheSize >> 20, (double)prop.totalGlobalMem * 1e-9);
+    const unsigned char *u = (const unsigned char *)prop.uuid.bytes;
+    text(machine->uuid, sizeof machine->uuid, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2],
+         u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+    cuda->nvml = nvml_open(machine->uuid);
+    nvml_describe(cuda->nvml, machine);
+    return 0;
+}
+
+static int open_device(struct cuda *cuda, int ordinal)
+{
+    TRY(cudaSetDevice(ordinal));
+    TRY(describe(cuda, ordinal));
+    TRY(cudaStreamCreateWithFlags(&cuda->dev.stream, cudaStreamNonBlocking));
+    TRY(cudaEventCreate(&cuda->begin));
+    TRY(cudaEventCreate(&cuda->end));
+    TRY(cudaMalloc((void **)&cuda->sum, 256));
+    TRY(cudaMalloc((void **)&cuda->stage, STAGE_BYTES));
+    return cudaMalloc((void **)&cuda->rows, STAGE_BYTES / 4 * sizeof *cuda->rows);
+}
+
+struct dev *dev_open_cuda(int ordinal, char *ret_why, size_t size)
+{
+    int count = 0, error = cudaGetDeviceCount(&count);
+    if (error || !count) {
+        text(ret_why, size, "device cuda:%d: %s; check nvidia-smi, or use --device host", ordinal,
+             error ? cudaGetErrorString(error) : "no CUDA device");
+        return NULL;
+    }
+    if (ordinal >= count) {
+        text(ret_why, size, "device cuda:%d: there are %d, counted from 0; choose one of them", ordinal, count);
+        return NULL;
+    }
+    struct cuda *cuda = must_alloc(1, sizeof *cuda);
+    cuda->dev.ops = &cuda_ops;
+    cuda->dev.timer = "graph";
+    cuda->dev.sample_s = 0.002;
+    error = open_device(cuda, ordinal);
+    if (!error) return &cuda->dev;
+    text(ret_why, size, "device cuda:%d: %s; check nvidia-smi for its state", ordinal, cudaGetErrorString(error));
+    free(cuda);
+    return NULL;
+}

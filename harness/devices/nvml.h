@@ -1,0 +1,14 @@
+/* The few words of NVML that the harness asks, by dlopen: no driver, no NVML, no difference. Reads only, changes nothing. */
+#ifndef KBENCH_NVML_H
+#define KBENCH_NVML_H
+
+#include "machine.h"
+
+struct nvml;
+
+struct nvml *nvml_open(const char *uuid);                         /* NULL: not to be had; every function takes that */
+void         nvml_describe(struct nvml *, struct machine *ret);   /* driver, clocks, power, temperature; -1 unknown */
+double       nvml_sm_clock_MHz(struct nvml *);                    /* NaN unknown */
+void         nvml_close(struct nvml *);
+
+#endif

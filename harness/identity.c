@@ -1,0 +1,58 @@
+#include "identity.h"
+
+#include <string.h>
+
+#include "base.h"
+
+static struct problem problem_of(const struct group *group)
+{
+    struct problem ret = {.op = op_find(group->op), .seed = group->seed};
+    memcpy(ret.dim, group->dim, sizeof ret.dim);
+    return ret;
+}
+
+char *group_text(const struct group *group, char *ret, size_t size)
+{
+    struct problem problem = problem_of(group);
+    char dims[160];
+    return text(ret, size, "%s %s%s", group->op, problem_text(&problem, false, dims, sizeof dims), group->cache == HOT ? " (hot)" : "");
+}
+
+/* ./kbench sweep --row 'attn/mma batch=64,ctx=128K,splits=4' --seed 31 [--cache hot] [--device host] [--plugin ./mine.so] */
+static void repeat_text(struct row *row, const struct group *group, const struct variant *variant, const struct kernel *kernel,
+                        const struct cli *cli)
+{
+    struct problem problem = problem_of(group);
+    char words[200], tune[96];
+    problem_text(&problem, false, words, sizeof words);
+    tune_text(kernel, variant->tune, tune, sizeof tune);
+    for (char *c = tune; *c; c++)
+        if (*c == ';') *c = ',';
+    text(row->repeat, sizeof row->repeat, "./kbench %s --row '%s%s%s%s%s' --seed %llu%s%s%s", cli->command, variant->kernel,
+         *words || *tune ? " " : "", words, *words && *tune ? "," : "", tune, (unsigned long long)group->seed,
+         group->cache == HOT ? " --cache hot" : "", strcmp(cli->device, "auto") ? " --device " : "",
+         strcmp(cli->device, "auto") ? cli->device : "");
+    for (int i = 0; i < cli->plugins.n; i++) {
+        size_t used = strlen(row->repeat);
+        text(row->repeat + used, sizeof row->repeat - used, " --plugin %s", cli->plugins.word[i]);
+    }
+}
+
+void identify_row(struct row *row, const struct group *group, int v, const struct registry *registry, const struct cli *cli)
+{
+    const struct variant *variant = &group->variant[v];
+    const struct kernel *kernel = registry_find(registry, variant->kernel)->kernel;
+    const struct op *op = op_find(group->op);
+    text(row->op, sizeof row->op, "%s", group->op);
+    text(row->kernel, sizeof row->kernel, "%s", variant->kernel);
+    text(row->engine, sizeof row->engine, "%s", kernel->engine == CUDA ? "cuda" : "host");
+    text(row->cache, sizeof row->cache, "%s", group->cache == HOT ? "hot" : "cold");
+    tune_text(kernel, variant->tune, row->tune, sizeof row->tune);
+    row->seed = (int64_t)group->seed;
+    row->n_dims = op_dims(op);
+    for (int d = 0; d < row->n_dims; d++) {
+        text(row->dim[d].name, sizeof row->dim[d].name, "%s", op->dim[d].name);
+        row->dim[d].value = group->dim[d];
+    }
+    repeat_text(row, group, variant, kernel, cli);
+}

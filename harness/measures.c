@@ -1,0 +1,86 @@
+#include "measures.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+
+/* Ceilings are medians too: a time this far under the limit is no longer noise. */
+static const double IMPLAUSIBLE_BELOW = 0.95, NOISY_ABOVE_PCT = 5;
+
+double measures_probe_ns(const struct timer *timer)
+{
+    for (int l = 0; l < timer->n_lanes; l++)
+        if (timer->lane[l].bound->kernel->promises & PROBE && timer->lane[l].n) return timer->lane[l].summary.median;
+    return NAN;
+}
+
+double measures_limit_ns(const struct ceilings *ceilings, double bytes, double flop, const char **ret_by)
+{
+    double by_bytes = ceilings->read_GBps > 0 ? bytes / ceilings->read_GBps : 0;
+    double by_flop = ceilings->matrix_GFLOPs > 0 ? flop / ceilings->matrix_GFLOPs : 0;
+    double limit = fmax(fmax(by_bytes, by_flop), ceilings->latency_ns);
+    *ret_by = limit == ceilings->latency_ns ? "latency" : limit == by_bytes ? "bytes" : "flop";
+    return limit;
+}
+
+/* Mean over the ring of what this kernel must read: it may leave twins of a tensor alone. */
+static double bytes_of(const struct kernel *kernel, const struct workload *w)
+{
+    double all = w->op->bytes(&w->problem, (void *const *)w->host[0], 0);
+    return kernel->reads && all > 0 ? w->bytes * w->op->bytes(&w->problem, (void *const *)w->host[0], kernel->reads) / all : w->bytes;
+}
+
+static void set_marks(struct row *ret, const struct summary *summary)
+{
+    double width_pct = 100 * (summary->hi - summary->lo) / summary->median;
+    text(ret->marks, sizeof ret->marks, "%s%s%s", width_pct <= NOISY_ABOVE_PCT ? "" : "noisy;", summary->drifting ? "drifting;" : "",
+         summary->bimodal ? "bimodal;" : "");
+    size_t length = strlen(ret->marks);
+    if (length) ret->marks[length - 1] = 0;
+    if (summary->bimodal) text(ret->reason, sizeof ret->reason, "two modes: %.4g and %.4g ns", summary->mode_low, summary->mode_high);
+    else if (!(width_pct <= NOISY_ABOVE_PCT)) text(ret->reason, sizeof ret->reason, "interval is %.2g %% of the median wide", width_pct);
+}
+
+static void set_times(struct row *ret, const struct lane *lane, const struct workload *w, double probe_ns)
+{
+    const struct ceilings *ceilings = &w->dev->machine.ceilings;
+    const char *by;
+    ret->t_med_ns = lane->summary.median;
+    ret->t_lo_ns = lane->summary.lo;
+    ret->t_hi_ns = lane->summary.hi;
+    ret->t_min_ns = lane->summary.min;
+    ret->rounds = lane->n;
+    ret->bytes = bytes_of(lane->bound->kernel, w);
+    ret->flop = w->flop;
+    ret->bw_GBps = ret->bytes / ret->t_med_ns;
+    ret->limit_ns = measures_limit_ns(ceilings, ret->bytes, lane->bound->kernel->promises & PROBE ? 0 : ret->flop, &by);
+    ret->pct_limit = 100 * ret->limit_ns / ret->t_med_ns;
+    ret->pct_probe = 100 * probe_ns / ret->t_med_ns;
+    ret->floor_ns = ceilings->floor_ns;
+    ret->ring_MB = w->touched_bytes * w->sets * 1e-6;
+    ret->sets = w->sets;
+    ret->workspace_B = (int64_t)lane->bound->workspace_bytes;
+    text(ret->limit_by, sizeof ret->limit_by, "%s", by);
+    text(ret->stop, sizeof ret->stop, "%s", lane->stop ? lane->stop : "");
+    text(ret->timer, sizeof ret->timer, "%s", w->dev->timer);
+    set_marks(ret, &lane->summary);
+}
+
+void measures_row(struct row *ret, const struct job *job, int v, const struct lane *lane, const struct workload *w, double probe_ns)
+{
+    row_clear(ret);
+    struct verdict verdict = job->verdict[v];
+    if (lane && verdict.status == STATUS_OK && lane->verdict.status != STATUS_OK) verdict = lane->verdict;
+    text(ret->status, sizeof ret->status, "%s", status_name[verdict.status]);
+    text(ret->reason, sizeof ret->reason, "%s", verdict.reason);
+    ret->err_rel = verdict.err_rel;
+    ret->checked_pct = verdict.checked_pct;
+    if (!lane || !lane->n || verdict.status != STATUS_OK) return;
+    set_times(ret, lane, w, probe_ns);
+    if (job->group.cache == COLD && !(ret->t_med_ns >= IMPLAUSIBLE_BELOW * ret->limit_ns)) {
+        text(ret->status, sizeof ret->status, "%s", status_name[STATUS_IMPLAUSIBLE]);
+        text(ret->reason, sizeof ret->reason, "%.4g ns is under the limit of %.4g ns by %s: inputs in a cache, or less work than declared",
+             ret->t_med_ns, ret->limit_ns, ret->limit_by);
+    }
+}

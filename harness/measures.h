@@ -1,0 +1,15 @@
+/* From verdicts and samples to a row's numbers: the limit, shares of it, implausible times, marks. */
+#ifndef KBENCH_MEASURES_H
+#define KBENCH_MEASURES_H
+
+#include "timer.h"
+
+/* Median of the probe's lane, NaN where the group has none. */
+double measures_probe_ns(const struct timer *);
+/* Everything of a row but who it is (op, kernel, dims, seed: the parent knows). lane: NULL where it was not timed. */
+void measures_row(struct row *ret, const struct job *, int variant, const struct lane *, const struct workload *, double probe_ns);
+
+/* The longest of bytes at the read ceiling, flop at the matrix ceiling and one block's latency, ns; *ret_by says which. */
+double measures_limit_ns(const struct ceilings *, double bytes, double flop, const char **ret_by);
+
+#endif

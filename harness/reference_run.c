@@ -1,0 +1,140 @@
+#include "reference_run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "dtype.h"
+#include "tensor_fill.h"
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    return b ? gcd(b, a % b) : a;
+}
+
+/* A step that visits all n items, spread out from the start, so that any first part is a fair sample. */
+static int64_t spread(int64_t n)
+{
+    int64_t step = (int64_t)((double)n * 0.6180339887498949) | 1;
+    while (gcd(step, n) != 1) step++;
+    return step;
+}
+
+static void bind_reference(const struct workload *w, int set, void **ret)
+{
+    for (int t = 0; t < w->n; t++) ret[t] = w->shape[t].output ? w->ref[set][t] : w->host[set][t];
+}
+
+/* INOUT tensors start as what they held before the call. */
+static void preload(const struct workload *w, int set)
+{
+    for (int t = 0; t < w->n; t++) {
+        const struct shape *shape = &w->shape[t];
+        enum dtype dtype = w->op->tensor[t].dtype;
+        if (!shape->input || !shape->output) continue;
+        if (dtype > E4M3) memcpy(w->ref[set][t], w->host[set][t], (size_t)(shape->rows * shape->row_bytes));
+        else
+            for (int64_t i = 0; i < shape->rows * shape->row_elements; i++) ((double *)w->ref[set][t])[i] = dtype_load(dtype, w->host[set][t], i);
+    }
+}
+
+/* Returns how many items were done within the budget; two at least. */
+static int64_t run_cpu(struct workload *w, int set, double budget_s)
+{
+    void *t[MAX_TENSORS] = {0};
+    bind_reference(w, set, t);
+    preload(w, set);
+    int64_t items = w->op->items(&w->problem), step = spread(items), done = 0;
+    double until = now_s() + budget_s;
+#pragma omp parallel for schedule(dynamic, 1) reduction(+ : done)
+    for (int64_t i = 0; i < items; i++) {
+        if (i > 1 && now_s() > until) continue;
+        int64_t item = i * step % items;
+        w->op->reference(&w->problem, t, item, 1);
+        for (int out = 0; out < w->n; out++) {
+            int64_t row, rows;
+            if (!w->shape[out].output) continue;
+            w->op->item_rows(&w->problem, out, item, &row, &rows);
+            memset(w->checked[set][out] + row, 1, (size_t)rows);
+        }
+        done++;
+    }
+    return done;
+}
+
+/* Whether the oracle's rows agree with those of the CPU: both are double, only the order of sums differs. */
+static bool agrees(const struct workload *w, int set, int t, const double *oracle, char *ret_why, size_t size)
+{
+    int64_t n = w->shape[t].row_elements;
+    const double *cpu = w->ref[set][t];
+    for (int64_t row = 0; row < w->shape[t].rows; row++) {
+        if (!w->checked[set][t][row]) continue;
+        double square = 0;
+        for (int64_t i = 0; i < n; i++) square += cpu[row * n + i] * cpu[row * n + i];
+        double room = 1e-9 * (sqrt(square / (double)n) + 1e-9);
+        for (int64_t i = row * n; i < (row + 1) * n; i++) {
+            if (oracle[i] == cpu[i] || fabs(oracle[i] - cpu[i]) <= room || (isnan(cpu[i]) && isnan(oracle[i]))) continue;
+            text(ret_why, size, "the oracle disagrees with the CPU reference at %s row %lld: %.12g, CPU %.12g", w->op->tensor[t].name,
+                 (long long)row, oracle[i], cpu[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static int launch_oracle(struct workload *w, const struct kernel *oracle, int set, struct arg *arg)
+{
+    TRY(workload_put(w, set));
+    struct call call = {.problem = &w->seen, .device = &w->dev->machine.facts, .t = arg, .stream = w->dev->stream};
+    for (int t = 0; t < w->n; t++) {
+        arg[t] = w->check[t];
+        if (!w->shape[t].output) continue;
+        arg[t].stride = w->shape[t].row_elements * 8;
+        TRY(workload_block(w, BLOCK_ORACLE + t, (size_t)(w->shape[t].rows * arg[t].stride), &arg[t].p));
+    }
+    TRY(oracle->launch(&call));
+    return w->dev->ops->sync(w->dev);
+}
+
+static int run_oracle(struct workload *w, const struct kernel *oracle, int set)
+{
+    struct arg arg[MAX_TENSORS];
+    TRY(launch_oracle(w, oracle, set, arg));
+    double *copy[MAX_TENSORS] = {0};
+    bool good = true;
+    int error = 0;
+    for (int t = 0; t < w->n && !error && good; t++) {
+        if (!w->shape[t].output) continue;
+        size_t bytes = (size_t)(w->shape[t].rows * w->shape[t].row_elements) * 8;
+        copy[t] = must_alloc(bytes, 1);
+        error = w->dev->ops->get(w->dev, copy[t], arg[t].p, bytes);
+        good = error || agrees(w, set, t, copy[t], w->error, sizeof w->error);
+    }
+    for (int t = 0; t < w->n; t++) {
+        if (copy[t] && good && !error) {
+            memcpy(w->ref[set][t], copy[t], (size_t)(w->shape[t].rows * w->shape[t].row_elements) * 8);
+            memset(w->checked[set][t], 1, (size_t)w->shape[t].rows);
+        }
+        free(copy[t]);
+    }
+    return error ? error : good ? 0 : DEV_FORBIDDEN;
+}
+
+int reference_run(struct workload *w, const struct kernel *oracle, double budget_s)
+{
+    double begin = now_s(), least = 100;
+    int64_t items = w->op->items(&w->problem);
+    for (int set = 0; set < CHECK_SETS; set++) {
+        int64_t done = run_cpu(w, set, budget_s / CHECK_SETS);
+        double pct = 100.0 * (double)done / (double)items;
+        if (done < items && oracle) {
+            TRY(run_oracle(w, oracle, set));
+            pct = 100;
+        }
+        least = fmin(least, pct);
+    }
+    w->head->checked_pct = least;
+    w->head->reference_s = now_s() - begin;
+    return 0;
+}

@@ -1,0 +1,143 @@
+/* The ring of input sets that the timer goes round: as many as it takes for their touched bytes to push each other out of L2. */
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "tensor_fill.h"
+#include "workload.h"
+
+enum { MAX_SETS = 8192 };
+
+/* Bytes of set 0's inputs that a call can touch. */
+static double touched_bytes(const struct workload *w)
+{
+    double bytes = 0;
+    for (int t = 0; t < w->n; t++) {
+        int64_t rows = w->shape[t].rows;
+        if (!w->shape[t].input) continue;
+        if (w->op->tensor[t].touched) free(touched_rows(w, t, w->host[0], &rows));
+        bytes += (double)rows * (double)w->shape[t].row_bytes;
+    }
+    return bytes;
+}
+
+static size_t slot_bytes(const struct shape *shape)
+{
+    return ((size_t)(shape->rows * shape->stride) + 255) / 256 * 256;
+}
+
+/* One allocation a tensor; set s finds its copy at s / share. */
+static int allocate(struct workload *w)
+{
+    for (int t = 0; t < w->n; t++) {
+        const struct shape *shape = &w->shape[t];
+        size_t slot = slot_bytes(shape);
+        int64_t copies = (w->sets + shape->share - 1) / shape->share;
+        void *p;
+        TRY(workload_block(w, BLOCK_RING + t, slot * (size_t)copies, &p));
+        for (int s = 0; s < w->sets; s++)
+            w->ring[s * MAX_TENSORS + t] = (struct arg){(char *)p + slot * (size_t)(s / shape->share), shape->stride};
+        if (w->op->tensor[t].touched) TRY(w->dev->ops->set(w->dev, p, POISON_NAN, slot * (size_t)copies));
+    }
+    return 0;
+}
+
+/* Dense inputs of all sets into one staging block a tensor, laid out as on the device, so that they go over in one piece. */
+static int put_dense(struct workload *w, char **stage)
+{
+    for (int t = 0; t < w->n; t++) {
+        const struct shape *shape = &w->shape[t];
+        if (!shape->input || w->op->tensor[t].touched) continue;
+        size_t slot = slot_bytes(shape);
+        stage[t] = must_alloc((size_t)w->sets, slot);
+#pragma omp parallel for schedule(dynamic, 1)
+        for (int s = 0; s < w->sets; s++)
+            for (int64_t r = 0; r < shape->rows; r += shape->stride == shape->row_bytes ? shape->rows : 1)
+                w->op->fill(&w->problem, t, (uint32_t)s, r, shape->stride == shape->row_bytes ? shape->rows : 1,
+                            stage[t] + (size_t)s * slot + r * shape->stride);
+        TRY(w->dev->ops->put(w->dev, w->ring[t].p, stage[t], slot * (size_t)w->sets));
+    }
+    return 0;
+}
+
+/* What `touched` reads of a set: rows dense, as op.h promises. */
+static void bind_dense(const struct workload *w, int set, char *const *stage, void **ret, char **ret_copy)
+{
+    for (int t = 0; t < w->n; t++) {
+        const struct shape *shape = &w->shape[t];
+        ret[t] = stage[t] ? stage[t] + (size_t)set * slot_bytes(shape) : NULL;
+        ret_copy[t] = NULL;
+        if (!stage[t] || shape->stride == shape->row_bytes) continue;
+        ret_copy[t] = must_alloc((size_t)shape->rows, (size_t)shape->row_bytes);
+        for (int64_t r = 0; r < shape->rows; r++)
+            memcpy(ret_copy[t] + r * shape->row_bytes, (char *)ret[t] + r * shape->stride, (size_t)shape->row_bytes);
+        ret[t] = ret_copy[t];
+    }
+}
+
+/* The touched rows of one sparse tensor of one set. Filled in parts that stay in a cache on their way. */
+static int put_sparse(struct workload *w, int t, int set, void *const *host)
+{
+    const struct shape *shape = &w->shape[t];
+    int64_t n;
+    int64_t *row = touched_rows(w, t, host, &n);
+    char *packed = must_alloc((size_t)n + 1, (size_t)shape->row_bytes);
+#pragma omp parallel for schedule(static) if (n > 64)
+    for (int64_t i = 0; i < n; i++) w->op->fill(&w->problem, t, (uint32_t)set, row[i], 1, packed + i * shape->row_bytes);
+    struct arg to = w->ring[set * MAX_TENSORS + t];
+    int error = w->dev->ops->scatter(w->dev, to.p, to.stride, shape->row_bytes, row, n, packed);
+    free(packed);
+    free(row);
+    return error;
+}
+
+static int fill_ring(struct workload *w, char **stage)
+{
+    TRY(put_dense(w, stage));
+    w->bytes = w->flop = 0;
+    for (int s = 0; s < w->sets; s++) {
+        void *host[MAX_TENSORS];
+        char *copy[MAX_TENSORS];
+        int error = 0;
+        bind_dense(w, s, stage, host, copy);
+        for (int t = 0; t < w->n && !error; t++)
+            if (w->shape[t].input && w->op->tensor[t].touched) error = put_sparse(w, t, s, host);
+        w->bytes += w->op->bytes(&w->problem, host, 0) / w->sets;
+        w->flop += w->op->flop(&w->problem, host) / w->sets;
+        for (int t = 0; t < w->n; t++) free(copy[t]);
+        TRY(error);
+    }
+    return 0;
+}
+
+int workload_ring(struct workload *w, double bytes)
+{
+    w->touched_bytes = touched_bytes(w);
+    double sets = ceil(bytes / fmax(w->touched_bytes, 1));
+    w->sets = sets < 1 ? 1 : sets > MAX_SETS ? MAX_SETS : (int)sets;
+    if (bytes > 0 && w->sets < CHECK_SETS) w->sets = CHECK_SETS;
+    free(w->ring);
+    w->ring = must_alloc((size_t)w->sets * MAX_TENSORS, sizeof *w->ring);
+    TRY(allocate(w));
+    char *stage[MAX_TENSORS] = {0};
+    int error = fill_ring(w, stage);
+    for (int t = 0; t < w->n; t++) free(stage[t]);
+    return error;
+}
+
+double workload_bytes(const struct problem *problem, double ring_bytes)
+{
+    struct shape shape[MAX_TENSORS];
+    double per_set = 0, ring = 0, check = 0;
+    workload_shapes(problem, shape);
+    for (int t = 0; t < op_tensors(problem->op); t++) {
+        double tensor = (double)shape[t].rows * (double)shape[t].stride;
+        check += (double)shape[t].rows * (double)shape[t].check_stride;
+        ring += tensor / (double)shape[t].share;
+        per_set += shape[t].share > 1 ? 0 : tensor;   /* those that sets share hold more than one set touches */
+    }
+    double sets = fmax(CHECK_SETS, ceil(ring_bytes / fmax(per_set, 1)));
+    return check + fmax(ring * sets, per_set * sets);
+}

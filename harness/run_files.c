@@ -1,0 +1,113 @@
+#include "run_files.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "sweep.h"
+
+/* The union of the dimensions of the plan's ops, in plan order. Names live in the ops. */
+static int dims_of(const struct plan *plan, const char **ret, int most)
+{
+    int n = 0;
+    for (int g = 0; g < plan->n; g++) {
+        const struct op *op = op_find(plan->group[g].op);
+        for (int d = 0; d < op_dims(op); d++) {
+            int i = 0;
+            while (i < n && strcmp(ret[i], op->dim[d].name)) i++;
+            if (i == n && n < most) ret[n++] = op->dim[d].name;
+        }
+    }
+    return n;
+}
+
+/* "default" from sweeps/default.ini; "row" or "adhoc" where no file was named. */
+static const char *name_of(const struct cli *cli, char *ret, size_t size)
+{
+    const char *file = cli->args.n ? cli->args.word[0] : cli->row ? "row" : cli->kernels.n || cli->axes.n ? "adhoc" : "default";
+    const char *slash = strrchr(file, '/');
+    text(ret, size, "%s", slash ? slash + 1 : file);
+    char *ending = strrchr(ret, '.');
+    if (ending && ending > ret) *ending = 0;
+    return ret;
+}
+
+static void write_or_die(const struct run_files *files, const char *name, char *content)
+{
+    int error = runfolder_write(files->folder.path, name, content);
+    free(content);
+    if (error) die(EXIT_ENVIRONMENT, "%s/%s: %s; choose another folder with --out", files->folder.path, name, strerror(error));
+}
+
+/* Hashes of all kernels in the plan: evidence names the code that it measured. */
+static char *environment(const struct cli *cli, const struct plan *plan, const struct registry *registry, const struct machine *machine)
+{
+    const char **kernel = must_alloc((size_t)registry->n + 1, sizeof *kernel), **hash = must_alloc((size_t)registry->n + 1, sizeof *hash);
+    int n = 0;
+    for (int i = 0; i < registry->n; i++) {
+        bool used = false;
+        for (int g = 0; g < plan->n && !used; g++)
+            for (int v = 0; v < plan->group[g].n && !used; v++) used = !strcmp(plan->group[g].variant[v].kernel, registry->entry[i].name);
+        if (!used) continue;
+        kernel[n] = registry->entry[i].name;
+        hash[n++] = registry->entry[i].hash;
+    }
+    struct env env = {.command = cli->command_line, .seed = plan->n ? plan->group[0].seed : 0, .machine = machine, .n_kernels = n,
+                      .kernel = kernel, .hash = hash};
+    char *ret = env_json(&env);
+    free(kernel);
+    free(hash);
+    return ret;
+}
+
+void run_files_open(struct run_files *files, const struct cli *cli, const struct plan *plan, const struct registry *registry,
+                    const struct machine *machine)
+{
+    const char *dims[64];
+    char name[64];
+    int n = dims_of(plan, dims, COUNT(dims));
+    struct runfolder_options options = {.out = cli->resume ? cli->resume : cli->out, .name = name_of(cli, name, sizeof name),
+                                        .force = cli->force, .resume = cli->resume, .n_dims = n, .dims = dims};
+    *files = (struct run_files){.groups = 0};
+    runfolder_open(&files->folder, &options);
+    write_or_die(files, "env.json", environment(cli, plan, registry, machine));
+    write_or_die(files, "plan.ini", plan_ini(plan, registry, cli));
+    runfolder_log(&files->folder, "%s", cli->command_line);
+}
+
+int run_files_row(struct run_files *files, const struct row *row, int n, struct sample *sample)
+{
+    for (int i = 0; i < n; i++) sample[i].at_s -= files->folder.began_s;
+    int error = runfolder_samples(&files->folder, row, n, sample);
+    return error ? error : runfolder_row(&files->folder, row);   /* a row that stands has its samples */
+}
+
+void run_files_group(struct run_files *files, const char *what, const struct done *done)
+{
+    double untimed = done->total_s - done->timed_s;
+    if (files->groups++) files->untimed_most_s = fmax(files->untimed_most_s, untimed);
+    else files->untimed_first_s = untimed;
+    runfolder_log(&files->folder, "%s: untimed %.3f s (inputs and references %.3f, of it references %.3f; checks %.3f; ring %.3f), timed %.3f s",
+                  what, untimed, done->prepare_s, done->reference_s, done->check_s, done->ring_s, done->timed_s);
+}
+
+bool run_files_finish(struct run_files *files, struct plot_result *ret)
+{
+    char path[600], error[200];
+    struct table table;
+    runfolder_log(&files->folder, "untimed work: first group %.3f s, at most %.3f s in a later one", files->untimed_first_s, files->untimed_most_s);
+    text(path, sizeof path, "%s/rows.csv", files->folder.path);
+    if (table_read(path, &table, error, sizeof error)) {
+        say("%s: no plots", error);
+        return false;
+    }
+    *ret = plot_run(files->folder.path, &table);
+    table_free(&table);
+    return true;
+}
+
+void run_files_close(struct run_files *files)
+{
+    runfolder_close(&files->folder);
+}

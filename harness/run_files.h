@@ -1,0 +1,27 @@
+/* What a sweep writes while it runs: its folder with rows, samples, environment, plan and log, complete after every group. */
+#ifndef KBENCH_RUN_FILES_H
+#define KBENCH_RUN_FILES_H
+
+#include "channel.h"
+#include "cli.h"
+#include "plot.h"
+#include "registry.h"
+#include "runfolder.h"
+
+struct run_files {
+    struct runfolder folder;
+    int              groups;
+    double           untimed_first_s, untimed_most_s;   /* of the first group; of any later one */
+};
+
+/* The folder with env.json and plan.ini in it. Dies where it can't be written. */
+void run_files_open(struct run_files *, const struct cli *, const struct plan *, const struct registry *, const struct machine *);
+/* A finished row with its samples; at_s becomes time since the run began. 0 or errno. */
+int  run_files_row(struct run_files *, const struct row *, int n, struct sample *);
+/* One line in log.txt: where a group's time went. */
+void run_files_group(struct run_files *, const char *what, const struct done *);
+/* Plots from all rows of the folder. False: nothing could be read back. */
+bool run_files_finish(struct run_files *, struct plot_result *ret);
+void run_files_close(struct run_files *);
+
+#endif

@@ -1,0 +1,265 @@
+#include "supervisor.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <wordexp.h>
+
+#include "base.h"
+
+enum { BOARD_BYTES = 4096, START_TIMEOUT_S = 120, WRAP_TIMEOUT_S = 600 };
+
+/* The words before the worker: those of --wrap, split as a shell would but without running anything. */
+static void wrap_words(const char *wrap, wordexp_t *ret)
+{
+    if (wordexp(wrap ? wrap : "", ret, WRDE_NOCMD | WRDE_UNDEF))
+        die(EXIT_USAGE, "--wrap '%s': not a list of words; quote it as for a shell, without substitutions", wrap);
+}
+
+static void exec_worker(const struct supervisor *sv, const wordexp_t *wrap, const char *self)
+{
+    const char *argv[MAX_LIST + 80];
+    int n = 0;
+    for (size_t i = 0; i < wrap->we_wordc && n < 64; i++) argv[n++] = wrap->we_wordv[i];
+    argv[n++] = self;
+    argv[n++] = "worker";
+    argv[n++] = sv->socket;
+    argv[n++] = sv->cli->device;
+    for (int i = 0; i < sv->cli->plugins.n; i++) argv[n++] = sv->cli->plugins.word[i];
+    argv[n] = NULL;
+    setpgid(0, 0);                       /* a Ctrl-C is for the parent, which ends us */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(STDERR_FILENO, STDOUT_FILENO);  /* whatever a kernel or a tool prints is talk */
+    signal(SIGPIPE, SIG_DFL);
+    execvp(argv[0], (char *const *)argv);
+    fprintf(stderr, "kbench: %s: can't be run: %s\n", argv[0], strerror(errno));
+    _exit(127);
+}
+
+static void end_worker(struct supervisor *sv)
+{
+    if (sv->connection >= 0) close(sv->connection);
+    sv->connection = -1;
+    if (sv->worker > 0) {
+        kill(-sv->worker, SIGKILL);
+        kill(sv->worker, SIGKILL);
+        while (waitpid(sv->worker, NULL, 0) < 0 && errno == EINTR) {}
+    }
+    sv->worker = 0;
+}
+
+/* Waits for the new worker to connect; dies where it ends first, since then no row can be measured. */
+static void accept_worker(struct supervisor *sv, double timeout_s)
+{
+    double until = now_s() + timeout_s;
+    fd_set set;
+    for (;;) {
+        struct timeval tick = {.tv_usec = 50000};
+        FD_ZERO(&set);
+        FD_SET(sv->listener, &set);
+        if (select(sv->listener + 1, &set, NULL, NULL, &tick) > 0) break;
+        int status;
+        if (waitpid(sv->worker, &status, WNOHANG) == sv->worker) {
+            sv->worker = 0;
+            die(sv->cli->wrap ? EXIT_USAGE : EXIT_BUG, "worker: ended before it began (%s %d); %s",
+                WIFSIGNALED(status) ? "signal" : "exit code", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+                sv->cli->wrap ? "check the words of --wrap" : "run again with -v and report it");
+        }
+        if (*sv->interrupted) return;
+        if (now_s() > until) die(EXIT_ENVIRONMENT, "worker: not started after %.0f s; is the machine overloaded?", timeout_s);
+    }
+    sv->connection = channel_accept(sv->listener, sv->memory);
+    if (sv->connection < 0) die(EXIT_BUG, "worker: connection lost at the start: %s; run again", strerror(errno));
+}
+
+/* Waits for the worker's hello, at its start or after it measured. */
+static bool await_hello(struct supervisor *sv, double timeout_s)
+{
+    double until = now_s() + timeout_s;
+    while (!*sv->interrupted) {
+        enum message kind;
+        void *body;
+        size_t size;
+        int got = channel_receive(sv->connection, 0.05, &kind, &body, &size);
+        if (got < 0) die(EXIT_ENVIRONMENT, "worker: died while it opened or measured the device; see `kbench doctor`");
+        if (got == 0 && now_s() > until) die(EXIT_ENVIRONMENT, "worker: no answer from the device; see `kbench doctor`");
+        if (got == 0) continue;
+        if (kind == MESSAGE_FAULT) die(EXIT_ENVIRONMENT, "%s", (char *)body);
+        bool hello = kind == MESSAGE_HELLO && size == sizeof sv->hello;
+        struct ceilings before = sv->hello.machine.ceilings;
+        if (hello) memcpy(&sv->hello, body, sizeof sv->hello);
+        if (hello && sv->hello.machine.ceilings.read_GBps == 0) sv->hello.machine.ceilings = before;
+        free(body);
+        if (hello) return true;
+    }
+    return false;
+}
+
+static bool start_worker(struct supervisor *sv)
+{
+    char self[512];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0) die(EXIT_ENVIRONMENT, "/proc/self/exe: %s; kbench needs a mounted /proc", strerror(errno));
+    self[length] = 0;
+    wordexp_t wrap;
+    wrap_words(sv->cli->wrap, &wrap);
+    *sv->board = (struct board){.variant = -1};
+    sv->starts++;
+    fflush(NULL);
+    sv->worker = fork();
+    if (sv->worker < 0) die(EXIT_ENVIRONMENT, "fork: %s; are there too many processes?", strerror(errno));
+    if (sv->worker == 0) exec_worker(sv, &wrap, self);
+    wordfree(&wrap);
+    double timeout_s = sv->cli->wrap ? WRAP_TIMEOUT_S : START_TIMEOUT_S;
+    accept_worker(sv, timeout_s);
+    return sv->connection >= 0 && await_hello(sv, timeout_s);
+}
+
+void supervisor_measure(struct supervisor *sv)
+{
+    if (*sv->interrupted) return;
+    if (channel_send(sv->connection, MESSAGE_MEASURE, NULL, 0, NULL, 0))
+        die(EXIT_ENVIRONMENT, "worker: died before it measured the device; see `kbench doctor`");
+    await_hello(sv, START_TIMEOUT_S);
+}
+
+void supervisor_open(struct supervisor *sv, const struct cli *cli, const volatile sig_atomic_t *interrupted)
+{
+    *sv = (struct supervisor){.cli = cli, .interrupted = interrupted, .connection = -1};
+    sv->memory = memfd_create("kbench", MFD_CLOEXEC);
+    if (sv->memory < 0 || ftruncate(sv->memory, BOARD_BYTES))
+        die(EXIT_ENVIRONMENT, "memory file: %s; kbench needs Linux 3.17 or newer", strerror(errno));
+    sv->board = mmap(NULL, BOARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, sv->memory, 0);
+    if (sv->board == MAP_FAILED) die(EXIT_ENVIRONMENT, "memory file: can't be mapped: %s; free some memory", strerror(errno));
+    sv->listener = channel_listen(sv->socket, sizeof sv->socket);
+    start_worker(sv);
+}
+
+void supervisor_close(struct supervisor *sv)
+{
+    end_worker(sv);
+    close(sv->listener);
+    munmap(sv->board, BOARD_BYTES);
+    close(sv->memory);
+}
+
+/* The verdict for the variant on which a worker ended; words from how it ended. */
+static struct verdict verdict_of_death(const struct supervisor *sv, int status, bool timed_out, double timeout_s)
+{
+    struct verdict verdict = {.status = timed_out ? STATUS_TIMEOUT : STATUS_CRASH, .err_rel = NAN, .checked_pct = NAN};
+    char what[sizeof sv->board->what];
+    for (size_t i = 0; i < sizeof what; i++) what[i] = sv->board->what[i];
+    what[sizeof what - 1] = 0;
+    if (timed_out)
+        text(verdict.reason, sizeof verdict.reason, "%s took longer than %g s; --timeout raises the limit", what, timeout_s);
+    else if (WIFSIGNALED(status))
+        text(verdict.reason, sizeof verdict.reason, "the worker was killed by signal %d (%s) in: %s%s", WTERMSIG(status),
+             strsignal(WTERMSIG(status)), what, WTERMSIG(status) == SIGKILL ? "; out of memory?" : "");
+    else
+        text(verdict.reason, sizeof verdict.reason, "the worker ended with exit code %d in: %s", WEXITSTATUS(status), what);
+    return verdict;
+}
+
+static void keep_row(const struct group *group, const void *body, size_t size, struct outcome *ret)
+{
+    int32_t v;
+    if (size != sizeof v + sizeof(struct row)) die(EXIT_BUG, "worker: a row of %zu bytes; report it", size);
+    memcpy(&v, body, sizeof v);
+    if (v < 0 || v >= group->n) die(EXIT_BUG, "worker: a row of variant %d of %d; report it", v, group->n);
+    memcpy(&ret[v].row, (const char *)body + sizeof v, sizeof(struct row));
+}
+
+static void keep_samples(const struct group *group, const void *body, size_t size, struct outcome *ret)
+{
+    int32_t head[2];
+    memcpy(head, body, sizeof head);
+    if (head[0] < 0 || head[0] >= group->n || size != sizeof head + (size_t)head[1] * sizeof(struct sample))
+        die(EXIT_BUG, "worker: samples out of form; report it");
+    free(ret[head[0]].sample);
+    ret[head[0]].n_samples = head[1];
+    ret[head[0]].sample = must_alloc((size_t)head[1] + 1, sizeof(struct sample));
+    memcpy(ret[head[0]].sample, (const char *)body + sizeof head, (size_t)head[1] * sizeof(struct sample));
+}
+
+enum end { END_DONE, END_DEATH, END_TIMEOUT, END_INTERRUPTED };
+
+/* Feeds on the worker's messages until the group is over, one way or another. */
+static enum end listen_to(struct supervisor *sv, struct job *job, struct outcome *ret, struct done *ret_done)
+{
+    for (;;) {
+        if (*sv->interrupted) return END_INTERRUPTED;
+        enum message kind;
+        void *body;
+        size_t size;
+        int got = channel_receive(sv->connection, 0.05, &kind, &body, &size);
+        double deadline = sv->board->deadline_s;
+        if (got == 0 && deadline > 0 && now_s() > deadline) return END_TIMEOUT;
+        if (got == 0) continue;
+        if (got < 0) return END_DEATH;
+        if (kind == MESSAGE_CHECKED && size == sizeof(struct checked)) {
+            struct checked checked;
+            memcpy(&checked, body, sizeof checked);
+            job->decided[checked.variant] = true;
+            job->verdict[checked.variant] = checked.verdict;
+        }
+        if (kind == MESSAGE_ROW) keep_row(&job->group, body, size, ret);
+        if (kind == MESSAGE_SAMPLES && size >= 8) keep_samples(&job->group, body, size, ret);
+        if (kind == MESSAGE_DONE && size == sizeof *ret_done) memcpy(ret_done, body, sizeof *ret_done);
+        free(body);
+        if (kind == MESSAGE_DONE) return END_DONE;
+    }
+}
+
+bool supervisor_group(struct supervisor *sv, struct job *job, const struct registry *registry, struct outcome *ret,
+                      struct done *ret_done)
+{
+    (void)registry;
+    *ret_done = (struct done){0};
+    for (int v = 0; v < job->group.n; v++) {
+        row_clear(&ret[v].row);
+        ret[v].n_samples = 0;
+        ret[v].sample = NULL;
+    }
+    /* Each attempt decides at least one variant more, so it ends. */
+    for (int attempt = 0; attempt <= job->group.n; attempt++) {
+        if (sv->connection < 0 && !start_worker(sv)) return false;
+        *sv->board = (struct board){.variant = -1};
+        enum end end = END_DEATH;
+        if (!channel_send(sv->connection, MESSAGE_JOB, job, sizeof *job, NULL, 0)) end = listen_to(sv, job, ret, ret_done);
+        if (end == END_DONE) return true;
+
+        int status = 0, at = sv->board->variant;
+        if (end == END_TIMEOUT || end == END_INTERRUPTED) {
+            end_worker(sv);
+        } else {
+            double until = now_s() + 2;   /* the socket closes a moment before the process is gone */
+            while (waitpid(sv->worker, &status, WNOHANG) == 0 && now_s() < until) usleep(2000);
+            if (now_s() >= until) end_worker(sv);
+            sv->worker = 0;
+            if (sv->connection >= 0) close(sv->connection);
+            sv->connection = -1;
+        }
+        if (end == END_INTERRUPTED) return false;
+        bool nobody = at < 0;
+        struct verdict verdict = verdict_of_death(sv, status, end == END_TIMEOUT, job->timeout_s);
+        if (at >= 0 && at < job->group.n && job->decided[at] && job->verdict[at].status == STATUS_CRASH) continue;
+        for (int v = 0; v < job->group.n; v++) {
+            if (at >= 0 && v != at) continue;   /* -1: nobody's launch; the group can't be prepared */
+            job->decided[v] = true;
+            job->verdict[v] = verdict;
+        }
+        if (nobody) break;   /* the next worker would die of the same */
+    }
+    for (int v = 0; v < job->group.n; v++) {
+        if (*ret[v].row.status || !job->decided[v]) continue;
+        text(ret[v].row.status, sizeof ret[v].row.status, "%s", status_name[job->verdict[v].status]);
+        text(ret[v].row.reason, sizeof ret[v].row.reason, "%s", job->verdict[v].reason);
+    }
+    return true;
+}

@@ -1,0 +1,42 @@
+/* The parent's side of the workers: starts them, feeds them row groups, and loses one row, not the run, when one dies or hangs.
+ * Never touches CUDA or OpenMP. */
+#ifndef KBENCH_SUPERVISOR_H
+#define KBENCH_SUPERVISOR_H
+
+#include <signal.h>
+#include <sys/types.h>
+#include "channel.h"
+#include "cli.h"
+#include "registry.h"
+
+struct supervisor {
+    const struct cli      *cli;
+    const volatile sig_atomic_t *interrupted;
+    int                    listener, memory, connection;  /* connection -1: no worker */
+    char                   socket[64];
+    pid_t                  worker;
+    struct board          *board;
+    struct hello           hello;    /* of the newest worker; ceilings are kept */
+    int                    starts;
+};
+
+/* One variant of a group after its group: its row, and its samples in order. */
+struct outcome {
+    struct row     row;
+    int32_t        n_samples;
+    struct sample *sample;
+};
+
+/* Starts the first worker on cli->device. Dies with EXIT_ENVIRONMENT where the device can't be had. interrupted: set by the signal
+ * handler; nothing new is begun then. */
+void supervisor_open(struct supervisor *, const struct cli *, const volatile sig_atomic_t *interrupted);
+/* Has the ceilings measured: hello.machine.ceilings. */
+void supervisor_measure(struct supervisor *);
+/* Runs a group: ret has room for group->n. False: interrupted, rows are those finished by then (status "" for the others). */
+bool supervisor_group(struct supervisor *, struct job *, const struct registry *, struct outcome *ret, struct done *ret_done);
+void supervisor_close(struct supervisor *);
+
+/* `kbench worker SOCKET ...`: the other end. Returns the exit code. */
+int worker_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,278 @@
+#include "timer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base.h"
+
+enum { MAX_NODES = 4096, FAST_CHUNK_NS = 500000, PILOT_SETS = 4, MAX_GRAPHS = 64 };
+
+/* A lane's launches over sets [first, first + n) of the ring, `passes` times: what one graph holds. */
+struct span {
+    struct timer *timer;
+    struct bound *bound;
+    int           first, n, passes;
+};
+
+static int enqueue_span(void *arg)
+{
+    const struct span *span = arg;
+    for (int pass = 0; pass < span->passes; pass++)
+        for (int s = span->first; s < span->first + span->n; s++) {
+            span->bound->t = span->timer->w->ring + s * MAX_TENSORS;
+            TRY(bound_launch(span->bound));
+        }
+    return 0;
+}
+
+/* A captured span; the host's graph keeps arg, hence on the heap. */
+struct piece {
+    struct span   span;
+    struct graph *graph;
+};
+
+static int capture_piece(struct timer *timer, struct span span, struct piece **ret)
+{
+    struct piece *piece = must_alloc(1, sizeof *piece);
+    char why[160];
+    int nodes;
+    piece->span = span;
+    int error = timer->dev->ops->capture(timer->dev, enqueue_span, &piece->span, &piece->graph, &nodes, why, sizeof why);
+    if (error) free(piece);
+    else *ret = piece;
+    return error;
+}
+
+static void drop_piece(struct timer *timer, struct piece *piece)
+{
+    if (piece) timer->dev->ops->drop(timer->dev, piece->graph);
+    free(piece);
+}
+
+static int first_set(const struct timer *timer, int chunk)
+{
+    return (int)((int64_t)timer->w->sets * chunk / timer->chunks);
+}
+
+static int sets_of(const struct timer *timer, int chunk)
+{
+    return first_set(timer, chunk + 1) - first_set(timer, chunk);
+}
+
+static int need_piece(struct timer *timer, struct lane *lane, int chunk, struct piece **ret)
+{
+    struct piece **piece = &lane->piece[chunk];
+    if (!*piece) {
+        struct span span = {timer, lane->bound, first_set(timer, chunk), sets_of(timer, chunk), lane->passes};
+        TRY(capture_piece(timer, span, piece));
+    }
+    *ret = *piece;
+    return 0;
+}
+
+static void tell(struct timer *timer, int lane, const char *what)
+{
+    if (timer->step_lane) *timer->step_lane = lane;
+    if (timer->step) timer->step(timer->step_arg, what);
+}
+
+/* A few launches, twice: code is loaded by then, and the second gives a first idea of the time of a call. */
+static int pilot(struct timer *timer, int l)
+{
+    struct lane *lane = &timer->lane[l];
+    int n = timer->w->sets < PILOT_SETS ? timer->w->sets : PILOT_SETS;
+    struct piece *piece;
+    tell(timer, l, "pilot");
+    if (timer->dev->machine.engine == HOST) n = 1;
+    TRY(capture_piece(timer, (struct span){timer, lane->bound, 0, n, 1}, &piece));
+    int error = 0;
+    double ns = 0;
+    for (int i = 0; i < 2 && !error; i++) error = timer->dev->ops->time(timer->dev, &piece->graph, 1, &ns);
+    lane->pilot_ns = fmax(ns / n, 1);
+    if (!error || !timer->dev->sticky) drop_piece(timer, piece);
+    return error;
+}
+
+static bool active(const struct lane *lane)
+{
+    return lane->verdict.status == STATUS_OK;
+}
+
+/* Chunks so long that the fastest kernel's graph outlasts its launch; samples so many chunks that they last. */
+static void cut_ring(struct timer *timer)
+{
+    double fastest = INFINITY, sample_ns = timer->dev->sample_s * 1e9;
+    int sets = timer->w->sets;
+    bool host = timer->dev->machine.engine == HOST;
+    for (int l = 0; l < timer->n_lanes; l++)
+        if (active(&timer->lane[l])) fastest = fmin(fastest, timer->lane[l].pilot_ns);
+    double least = host ? 1 : ceil(FAST_CHUNK_NS / fastest);
+    timer->chunk_sets = least < sets ? (int)least : sets;
+    timer->chunks = sets / timer->chunk_sets;
+    for (int l = 0; l < timer->n_lanes; l++) {
+        struct lane *lane = &timer->lane[l];
+        double ring_ns = lane->pilot_ns * sets, chunk_ns = ring_ns / timer->chunks;
+        lane->piece = must_alloc((size_t)timer->chunks, sizeof *lane->piece);
+        lane->passes = 1;
+        if (timer->chunks == 1) {
+            double passes = ceil(sample_ns / ring_ns), most = fmax(1, MAX_NODES / sets);
+            lane->passes = (int)fmax(1, fmin(passes, most));
+        }
+        double chunks = ceil(sample_ns / (chunk_ns * lane->passes));
+        lane->chunks = (int)fmax(1, fmin(chunks, MAX_GRAPHS));
+    }
+}
+
+int timer_order(uint64_t seed, int round, int position, int n)
+{
+    /* Rotation by one each round, direction turned every n rounds: positions and neighbours balance out. */
+    int shift = (int)((seed ^ seed >> 32) % (uint64_t)n), at = (position + round + shift) % n;
+    return round / n % 2 ? n - 1 - at : at;
+}
+
+/* One sample of a lane from the cursor on; also says which sets it went over. */
+static int sample(struct timer *timer, struct lane *lane, double *ret_ns, int *ret_first_chunk)
+{
+    struct graph *graph[MAX_GRAPHS];
+    int launches = 0;
+    *ret_first_chunk = timer->cursor;
+    for (int i = 0; i < lane->chunks; i++) {
+        int chunk = (timer->cursor + i) % timer->chunks;
+        struct piece *piece;
+        TRY(need_piece(timer, lane, chunk, &piece));
+        graph[i] = piece->graph;
+        launches += sets_of(timer, chunk) * lane->passes;
+    }
+    TRY(timer->dev->ops->time(timer->dev, graph, lane->chunks, ret_ns));
+    timer->cursor = (timer->cursor + lane->chunks) % timer->chunks;
+    *ret_ns /= launches;
+    return 0;
+}
+
+/* Untimed running until clocks and caches are as they will be. */
+static int warm_up(struct timer *timer, int *ret_lane)
+{
+    double until = now_s() + timer->warm_s;
+    do {
+        for (int l = 0; l < timer->n_lanes; l++) {
+            double ns;
+            int first;
+            if (!active(&timer->lane[l])) continue;
+            *ret_lane = l;
+            tell(timer, l, "warm-up");
+            TRY(sample(timer, &timer->lane[l], &ns, &first));
+        }
+    } while (now_s() < until);
+    return 0;
+}
+
+static int take_round(struct timer *timer, int round, int *ret_lane)
+{
+    for (int position = 0; position < timer->n_lanes; position++) {
+        int l = timer_order(timer->seed, round, position, timer->n_lanes), first;
+        struct lane *lane = &timer->lane[l];
+        if (!active(lane)) continue;
+        struct sample *taken = &lane->sample[lane->n];
+        *ret_lane = l;
+        tell(timer, l, "timed sample");
+        *taken = (struct sample){.round = round, .position = position, .at_s = now_s(), .sm_clock_MHz = timer->dev->ops->clock_MHz(timer->dev)};
+        TRY(sample(timer, lane, &taken->t_ns, &first));
+        lane->n++;
+    }
+    return 0;
+}
+
+static struct summary summarise(const struct lane *lane)
+{
+    double *t = must_alloc((size_t)lane->n + 1, sizeof *t);
+    for (int i = 0; i < lane->n; i++) t[i] = lane->sample[i].t_ns;
+    struct summary ret = stats_summarise(t, lane->n, 0.95);
+    free(t);
+    return ret;
+}
+
+static double width_pct(const struct lane *lane)
+{
+    struct summary s = summarise(lane);
+    return 100 * (s.hi - s.lo) / s.median;
+}
+
+/* NULL: go on. */
+static const char *why_stop(const struct timer *timer, int rounds, double spent_s)
+{
+    const struct timing *timing = &timer->timing;
+    int lanes = 0;
+    bool narrow = true;
+    for (int l = 0; l < timer->n_lanes; l++) {
+        if (!active(&timer->lane[l])) continue;
+        lanes++;
+        if (narrow) narrow = width_pct(&timer->lane[l]) <= timing->width_pct;
+    }
+    if (timing->rounds) return rounds >= timing->rounds ? "rounds" : NULL;
+    if (rounds < 3) return NULL;
+    if (rounds >= timing->min_rounds && narrow) return "width";
+    if (spent_s > timing->cap_s * lanes) return "cap";
+    return rounds >= timing->max_rounds ? "rounds" : NULL;
+}
+
+/* The outputs of the very graph that was timed, after the last round: poisoned, replayed, compared. */
+static int verify(struct timer *timer, int l)
+{
+    struct lane *lane = &timer->lane[l];
+    struct workload *w = timer->w;
+    struct piece *piece;
+    if (lane->bound->kernel->promises & PROBE) return 0;
+    tell(timer, l, "replay of a timed graph");
+    for (int set = 0; set < CHECK_SETS && set < w->sets; set++) {
+        int chunk = 0;
+        while (first_set(timer, chunk + 1) <= set) chunk++;
+        for (int t = 0; t < w->n; t++)
+            if (w->shape[t].output && !w->shape[t].input)
+                TRY(timer->dev->ops->set(timer->dev, w->ring[set * MAX_TENSORS + t].p, POISON_NAN,
+                                         (size_t)(w->shape[t].rows * w->shape[t].stride)));
+        TRY(need_piece(timer, lane, chunk, &piece));
+        TRY(timer->dev->ops->replay(timer->dev, piece->graph));
+        TRY(timer->dev->ops->sync(timer->dev));
+        struct verdict verdict = check_ring_set(lane->bound, set);
+        if (verdict.status != STATUS_OK && active(lane)) lane->verdict = verdict;
+    }
+    return 0;
+}
+
+int timer_run(struct timer *timer, int *ret_lane)
+{
+    int room = timer->timing.rounds > timer->timing.max_rounds ? timer->timing.rounds : timer->timing.max_rounds;
+    for (int l = 0; l < timer->n_lanes; l++) {
+        if (!active(&timer->lane[l])) continue;
+        *ret_lane = l;
+        timer->lane[l].sample = must_alloc((size_t)room + 1, sizeof(struct sample));
+        TRY(pilot(timer, l));
+    }
+    cut_ring(timer);
+    TRY(warm_up(timer, ret_lane));
+    const char *stop = NULL;
+    double begin = now_s();
+    for (int round = 0; !stop; round++) {
+        TRY(take_round(timer, round, ret_lane));
+        stop = why_stop(timer, round + 1, now_s() - begin);
+    }
+    for (int l = 0; l < timer->n_lanes; l++) {
+        struct lane *lane = &timer->lane[l];
+        if (!active(lane)) continue;
+        lane->stop = stop;
+        lane->summary = summarise(lane);
+        *ret_lane = l;
+        TRY(verify(timer, l));
+    }
+    return 0;
+}
+
+void timer_free(struct timer *timer)
+{
+    for (int l = 0; l < timer->n_lanes; l++) {
+        struct lane *lane = &timer->lane[l];
+        for (int c = 0; lane->piece && c < timer->chunks; c++) drop_piece(timer, lane->piece[c]);
+        free(lane->piece);
+        free(lane->sample);
+    }
+}

@@ -1,0 +1,49 @@
+/* How long: all kernels of a group in interleaved, order-balanced rounds over one ring of input sets. Knows no op and no tolerance.
+ *
+ * The ring is cut into chunks. All kernels share one cursor: each sample starts where the last one of any kernel ended, so that
+ * between two visits of a set always a whole ring goes by and no sample finds its inputs in a cache. A sample is so many chunks
+ * that it lasts dev->sample_s; its time a call goes into the round. */
+#ifndef KBENCH_TIMER_H
+#define KBENCH_TIMER_H
+
+#include "channel.h"
+#include "check.h"
+#include "stats.h"
+
+struct piece;                    /* a captured stretch of launches */
+
+struct lane {                    /* one kernel in the timer */
+    struct bound   *bound;
+    struct piece  **piece;       /* one a chunk, captured when first needed */
+    double          pilot_ns;    /* of one call, roughly */
+    int             passes;      /* of the chunk inside one graph, where the ring is short */
+    int             chunks;      /* of one sample */
+    int             n;           /* samples */
+    struct sample  *sample;
+    struct summary  summary;
+    const char     *stop;        /* "width", "cap", "rounds" */
+    struct verdict  verdict;     /* of the outputs of timed launches; STATUS_OK unless found wrong */
+};
+
+struct timer {
+    struct dev      *dev;
+    struct workload *w;
+    struct timing    timing;
+    uint64_t         seed;       /* of the order */
+    step_fn         *step;       /* told before each sample; arg and lane */
+    void            *step_arg;
+    int             *step_lane;  /* set to the lane's number before step, where not NULL */
+    int              n_lanes;
+    struct lane     *lane;
+    int              chunk_sets, chunks, cursor;
+    double           warm_s;     /* untimed running before the first round */
+};
+
+/* Times all lanes whose verdict is OK. 0 or a device error; *ret_lane says whose. */
+int  timer_run(struct timer *, int *ret_lane);
+void timer_free(struct timer *);
+
+/* Which lane runs at `position` of `round`: every lane is at every position equally often, and follows every other one. */
+int timer_order(uint64_t seed, int round, int position, int n);
+
+#endif

@@ -1,0 +1,291 @@
+/* The other end of the supervisor: one process, one device, group after group until something fails. */
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "check.h"
+#include "measures.h"
+#include "registry.h"
+#include "supervisor.h"
+#include "timer.h"
+
+enum { EXIT_STICKY = 98, PREPARE_LIMIT_S = 600 };
+static const double RING_BYTES_HOT = 0, RING_BYTES_COLD = 256e6, REFERENCE_BUDGET_S = 0.12;
+
+struct worker {
+    int             fd, memory;
+    struct board   *board;
+    struct dev     *dev;
+    struct registry registry;
+    struct workload workload;
+    struct job     *job;
+    int             variant;   /* at hand; -1: preparing */
+};
+
+/* The step_fn of check and timer: what runs next goes on the board, with the time it may take. */
+static void tell_board(void *arg, const char *what)
+{
+    struct worker *worker = arg;
+    char words[sizeof worker->board->what];
+    text(words, sizeof words, "%s", what);
+    worker->board->deadline_s = 0;
+    for (size_t i = 0; i < sizeof words; i++) worker->board->what[i] = words[i];
+    worker->board->variant = worker->variant;
+    worker->board->deadline_s = now_s() + (worker->variant < 0 ? PREPARE_LIMIT_S : worker->job->timeout_s);
+}
+
+static void send_or_end(struct worker *worker, enum message kind, const void *a, size_t a_size, const void *b, size_t b_size)
+{
+    if (channel_send(worker->fd, kind, a, a_size, b, b_size)) _exit(EXIT_OK);   /* the parent is gone: nobody to work for */
+}
+
+/* Keeps a verdict and tells the parent, so that it survives us. After a sticky error nothing works here any more. */
+static void decide(struct worker *worker, int v, struct verdict verdict)
+{
+    struct checked checked = {.variant = v, .verdict = verdict};
+    worker->job->decided[v] = true;
+    worker->job->verdict[v] = verdict;
+    send_or_end(worker, MESSAGE_CHECKED, &checked, sizeof checked, NULL, 0);
+    if (worker->dev->sticky) _exit(EXIT_STICKY);
+}
+
+static const struct kernel *find_oracle(const struct worker *worker, const char *op)
+{
+    char why[160];
+    for (int i = 0; i < worker->registry.n; i++) {
+        const struct entry *entry = &worker->registry.entry[i];
+        if (!strcmp(entry->kernel->op, op) && entry->kernel->promises & ORACLE &&
+            entry->kernel->engine == worker->dev->machine.engine &&
+            !registry_no_code(entry, &worker->dev->machine.facts, why, sizeof why))
+            return entry->kernel;
+    }
+    return NULL;
+}
+
+/* Why a variant can't even start here; false: it can. */
+static bool unsupported(struct worker *worker, const struct variant *variant, struct verdict *ret)
+{
+    const struct entry *entry = registry_find(&worker->registry, variant->kernel);
+    const struct device *device = &worker->dev->machine.facts;
+    *ret = (struct verdict){.status = STATUS_UNSUPPORTED, .err_rel = NAN, .checked_pct = NAN};
+    if (!entry) return text(ret->reason, sizeof ret->reason, "no kernel of that name in this build");
+    if (registry_no_code(entry, device, ret->reason, sizeof ret->reason)) return true;
+    const char *why = entry->kernel->unfit ? entry->kernel->unfit(&worker->workload.seen, device) : NULL;
+    if (why) text(ret->reason, sizeof ret->reason, "%s", why);
+    return why;
+}
+
+static void check_variants(struct worker *worker)
+{
+    struct job *job = worker->job;
+    for (int v = 0; v < job->group.n; v++) {
+        const struct variant *variant = &job->group.variant[v];
+        struct verdict verdict;
+        if (job->decided[v]) continue;
+        worker->variant = v;
+        tell_board(worker, "open");
+        if (!unsupported(worker, variant, &verdict)) {
+            const struct kernel *kernel = registry_find(&worker->registry, variant->kernel)->kernel;
+            struct bound bound;
+            int error = bound_open(&bound, &worker->workload, kernel, variant->tune);
+            if (error) verdict = verdict_of_error(&bound, error, "open");
+            else if (job->once) verdict = check_once(&bound, tell_board, worker);
+            else if (kernel->promises & PROBE) verdict = (struct verdict){.status = STATUS_OK, .err_rel = NAN, .checked_pct = NAN};
+            else verdict = check_kernel(&bound, tell_board, worker);
+            if (!worker->dev->sticky) bound_close(&bound);
+        }
+        decide(worker, v, verdict);
+    }
+    worker->variant = -1;
+}
+
+/* The timer's lanes over those that are right; map[lane] is the variant. */
+static int time_variants(struct worker *worker, struct timer *timer, struct bound *bound, int *map)
+{
+    struct job *job = worker->job;
+    struct workload *w = &worker->workload;
+    double bytes = job->group.cache == HOT ? RING_BYTES_HOT : fmax(RING_BYTES_COLD, 2.0 * (double)worker->dev->machine.facts.l2_bytes);
+    *timer = (struct timer){.dev = worker->dev, .w = w, .timing = job->timing, .seed = job->group.seed, .step = tell_board,
+                            .step_arg = worker, .step_lane = &worker->variant, .warm_s = 0.02,
+                            .lane = must_alloc(MAX_VARIANTS, sizeof *timer->lane)};
+    for (int v = 0; v < job->group.n; v++)
+        if (job->verdict[v].status == STATUS_OK) map[timer->n_lanes++] = v;
+    if (!timer->n_lanes) return 0;
+    TRY(workload_ring(w, bytes));
+    for (int l = 0; l < timer->n_lanes; l++) {
+        const struct variant *variant = &job->group.variant[map[l]];
+        const struct kernel *kernel = registry_find(&worker->registry, variant->kernel)->kernel;
+        timer->lane[l] = (struct lane){.bound = &bound[l], .verdict = {.status = STATUS_OK}};
+        TRY(bound_open(&bound[l], w, kernel, variant->tune));
+    }
+    return 0;
+}
+
+/* Workspaces of all lanes share one block: it must have its last size and place before the first address is used. */
+static int share_workspace(struct bound *bound, int n)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (int l = 0; l < n; l++) TRY(bound_blocks(&bound[l]));
+    return 0;
+}
+
+static void send_row(struct worker *worker, int v, const struct row *row, const struct lane *lane)
+{
+    int32_t variant = v, head[2] = {v, lane ? lane->n : 0};
+    send_or_end(worker, MESSAGE_ROW, &variant, sizeof variant, row, sizeof *row);
+    if (head[1]) send_or_end(worker, MESSAGE_SAMPLES, head, sizeof head, lane->sample, (size_t)head[1] * sizeof *lane->sample);
+}
+
+static void send_rows(struct worker *worker, const struct timer *timer, const int *map)
+{
+    const struct job *job = worker->job;
+    double probe_ns = measures_probe_ns(timer);
+    for (int v = 0; v < job->group.n; v++) {
+        const struct lane *lane = NULL;
+        for (int l = 0; l < timer->n_lanes; l++)
+            if (map[l] == v) lane = &timer->lane[l];
+        struct row row;
+        measures_row(&row, job, v, lane, &worker->workload, probe_ns);
+        send_row(worker, v, &row, lane);
+    }
+}
+
+/* Nobody's fault but the group's: all variants that are not decided share the verdict. */
+static void decide_all(struct worker *worker, int error, const char *what)
+{
+    struct bound nobody = {.w = &worker->workload};
+    for (int v = 0; v < worker->job->group.n; v++)
+        if (!worker->job->decided[v] || worker->job->verdict[v].status == STATUS_OK) decide(worker, v, verdict_of_error(&nobody, error, what));
+}
+
+static void run_timed(struct worker *worker, struct done *done)
+{
+    struct timer timer = {0};
+    struct bound *bound = must_alloc(MAX_VARIANTS, sizeof *bound);
+    int map[MAX_VARIANTS], lane = -1, error = 0;
+    double begin = now_s();
+    if (worker->job->time) {
+        tell_board(worker, "ring of input sets");
+        error = time_variants(worker, &timer, bound, map);
+        if (!error) error = share_workspace(bound, timer.n_lanes);
+        done->ring_s = now_s() - begin;
+        if (error) decide_all(worker, error, "ring of input sets");
+        begin = now_s();
+        if (!error && timer.n_lanes) error = timer_run(&timer, &lane);
+        if (error && lane >= 0) {   /* the others are timed again without it, by the next worker */
+            decide(worker, map[lane], verdict_of_error(&bound[lane], error, "timed launches"));
+            _exit(EXIT_STICKY);
+        }
+        done->timed_s = now_s() - begin;
+        worker->variant = -1;
+    }
+    send_rows(worker, &timer, map);
+    for (int l = 0; l < timer.n_lanes && !worker->dev->sticky; l++) bound_close(&bound[l]);
+    timer_free(&timer);
+    free(timer.lane);
+    free(bound);
+}
+
+static void run_group(struct worker *worker)
+{
+    struct job *job = worker->job;
+    struct done done = {0};
+    double begin = now_s();
+    struct problem problem = {.op = op_find(job->group.op), .seed = job->group.seed};
+    memcpy(problem.dim, job->group.dim, sizeof problem.dim);
+    worker->variant = -1;
+    tell_board(worker, "inputs and references");
+    bool check = job->check || job->once;
+    int error = workload_prepare(&worker->workload, &problem, find_oracle(worker, job->group.op), check ? REFERENCE_BUDGET_S : 0);
+    if (error) decide_all(worker, error, "inputs and references");
+    done.prepare_s = now_s() - begin;
+    if (!error) {
+        done.reference_s = worker->workload.head->reference_s;
+        check_variants(worker);
+        done.check_s = now_s() - begin - done.prepare_s;
+    }
+    run_timed(worker, &done);
+    workload_release(&worker->workload);
+    done.total_s = now_s() - begin;
+    worker->board->deadline_s = 0;
+    send_or_end(worker, MESSAGE_DONE, &done, sizeof done, NULL, 0);
+}
+
+static void fault(struct worker *worker, const char *why)
+{
+    channel_send(worker->fd, MESSAGE_FAULT, why, strlen(why) + 1, NULL, 0);
+    exit(EXIT_ENVIRONMENT);
+}
+
+/* device: auto, host, cuda, cuda:N. auto falls back to the host and says why. */
+static void open_device(struct worker *worker, const char *device, struct hello *hello)
+{
+    char why[256] = "";
+    if (strcmp(device, "host")) {
+        int ordinal = !strncmp(device, "cuda:", 5) ? atoi(device + 5) : 0;
+        worker->dev = dev_open_cuda(ordinal, why, sizeof why);
+        if (!worker->dev && strcmp(device, "auto")) fault(worker, why);
+        text(hello->why_not_cuda, sizeof hello->why_not_cuda, "%s", why);
+    }
+    if (!worker->dev) worker->dev = dev_open_host();
+}
+
+static void say_hello(struct worker *worker, struct hello *hello)
+{
+    hello->machine = worker->dev->machine;
+    send_or_end(worker, MESSAGE_HELLO, hello, sizeof *hello, NULL, 0);
+}
+
+static void measure(struct worker *worker)
+{
+    int error = worker->dev->ops->measure(worker->dev, &worker->dev->machine.ceilings);
+    if (!error) return;
+    char why[256];
+    text(why, sizeof why, "%s: ceilings can't be measured: %s; is other work running on it?", worker->dev->machine.name,
+         worker->dev->ops->error_text(worker->dev, error));
+    fault(worker, why);
+}
+
+/* kbench worker SOCKET DEVICE PLUGIN... */
+int worker_main(int argc, char **argv)
+{
+    struct worker worker = {.fd = -1};
+    if (argc < 4) die(EXIT_USAGE, "worker: needs a socket and a device; it is started by the other commands");
+    worker.fd = channel_connect(argv[2], &worker.memory);
+    if (worker.fd < 0) die(EXIT_USAGE, "worker: %s: no parent listens there; it is started by the other commands", argv[2]);
+    worker.board = mmap(NULL, STORE_AT, PROT_READ | PROT_WRITE, MAP_SHARED, worker.memory, 0);
+    if (worker.board == MAP_FAILED) die(EXIT_ENVIRONMENT, "worker: shared memory can't be mapped; free some memory");
+    worker.registry = registry_open(argc - 4, argv + 4);
+    struct hello hello = {0};
+    open_device(&worker, argv[3], &hello);
+    say_hello(&worker, &hello);
+    worker.workload = (struct workload){.dev = worker.dev, .memory = worker.memory};
+    for (;;) {
+        enum message kind;
+        void *body;
+        size_t size;
+        int got = channel_receive(worker.fd, -1, &kind, &body, &size);
+        if (got == 0) continue;
+        if (got < 0) break;
+        if (kind == MESSAGE_MEASURE) {
+            measure(&worker);
+            say_hello(&worker, &hello);
+        } else if (kind == MESSAGE_JOB && size == sizeof(struct job)) {
+            worker.job = body;
+            worker.dev->machine.ceilings = worker.job->ceilings;
+            run_group(&worker);
+        } else {
+            die(EXIT_BUG, "worker: a message of kind %d, %zu bytes; report it", kind, size);
+        }
+        free(body);
+    }
+    workload_close(&worker.workload);
+    worker.dev->ops->close(worker.dev);
+    return EXIT_OK;
+}
