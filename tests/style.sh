@@ -73,6 +73,10 @@ toolkit=$(command -v nvcc | sed 's|/bin/nvcc$|/include|')
 for file in "$@"; do
     case $file in reference/*.h | kernels/*.h | harness/*.h | decode/*.h) ;; *) continue ;; esac
     if grep -q '<cuda' "$file" && [ -z "$toolkit" ]; then continue; fi
+    if ! grep -q '^#ifndef KBENCH_' "$file"; then     # a template, included more than once
+        grep -q 'no include guard' "$file" || complain "$file: no include guard"
+        continue
+    fi
     # shellcheck disable=SC2046
     said=$("$cc" -std=c17 -D_GNU_SOURCE -Wall -Wextra -fsyntax-only $(walls "$file") ${toolkit:+-isystem "$toolkit"} -x c "$file" 2>&1 |
         grep -v 'pragma once in main file')
