@@ -1,0 +1,70 @@
+/* kbench list: what there is to run, on what, and what was run. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "commands.h"
+#include "list.h"
+#include "nearest.h"
+#include "sweep_files.h"
+
+static struct toolkits toolkits_of(const struct material *m) {
+    struct toolkits t = {{"", ""}};
+    for (int i = 0; i < m->n_machines; i++)
+        if (*m->machine[i].toolkit) t.of[m->machine[i].engine] = m->machine[i].toolkit;
+    return t;
+}
+
+static void results(FILE *f, const struct material *m) {
+    struct toolkits t = toolkits_of(m);
+    list_results(f, m->registry, &t);
+}
+
+static cJSON *results_json(const struct material *m) {
+    struct toolkits t = toolkits_of(m);
+    return list_results_json(m->registry, &t);
+}
+
+/* Without a topic the first four follow each other. */
+static const struct {
+    const char *name;
+    void      (*print)(FILE *, const struct material *);
+    cJSON    *(*json)(const struct material *);
+} topics[] = {
+    {"ops", list_ops, list_ops_json}, {"kernels", list_kernels, list_kernels_json}, {"devices", list_devices, list_devices_json},
+    {"sweeps", list_sweeps, list_sweeps_json}, {"columns", list_columns, list_columns_json}, {"results", results, results_json},
+};
+enum { OVERVIEW = 4 };
+
+static int topic_index(const char *word) {
+    const char *names[COUNT(topics)];
+    char        hint[96];
+    for (int i = 0; i < COUNT(topics); i++) {
+        names[i] = topics[i].name;
+        if (!strcmp(word, names[i])) return i;
+    }
+    die(EXIT_USAGE, "list %s: no such topic; ops, kernels, devices, sweeps, columns and results are%s", word,
+        did_you_mean(word, names, COUNT(topics), hint, sizeof hint));
+}
+
+int command_list(const struct cli *cli, const struct registry *registry, int n_machines, const struct machine *machine,
+                 const char *const *why_not) {
+    struct material m = {registry, n_machines, machine, why_not};
+    int             first = cli->args.n ? topic_index(cli->args.word[0]) : 0, n = cli->args.n ? 1 : OVERVIEW;
+    if (cli->args.n > 1) die(EXIT_USAGE, "list %s %s: one topic at a time", cli->args.word[0], cli->args.word[1]);
+    if (cli->json) {
+        cJSON *all = cJSON_CreateObject();
+        for (int i = first; i < first + n; i++) cJSON_AddItemToObject(all, topics[i].name, topics[i].json(&m));
+        char *words = cJSON_Print(all);
+        if (!words) die(EXIT_ENVIRONMENT, "out of host memory for the list");
+        puts(words);
+        free(words);
+        cJSON_Delete(all);
+        return EXIT_OK;
+    }
+    for (int i = first; i < first + n; i++) {
+        if (n > 1) printf("%s%s\n\n", i > first ? "\n" : "", topics[i].name);
+        topics[i].print(stdout, &m);
+    }
+    return EXIT_OK;
+}
