@@ -77,39 +77,56 @@ static void bind_dense(const struct workload *w, int set, char *const *stage, vo
     }
 }
 
-/* The touched rows of one sparse tensor of one set. Filled in parts that stay in a cache on their way. */
+/* The touched rows of one sparse tensor of one set. */
 static int put_sparse(struct workload *w, int t, int set, void *const *host)
 {
     const struct shape *shape = &w->shape[t];
     int64_t n;
     int64_t *row = touched_rows(w, t, host, &n);
     char *packed = must_alloc((size_t)n + 1, (size_t)shape->row_bytes);
-#pragma omp parallel for schedule(static) if (n > 64)
     for (int64_t i = 0; i < n; i++) w->op->fill(&w->problem, t, (uint32_t)set, row[i], 1, packed + i * shape->row_bytes);
     struct arg to = w->ring[set * MAX_TENSORS + t];
-    int error = w->dev->ops->scatter(w->dev, to.p, to.stride, shape->row_bytes, row, n, packed);
+    int error = 0;
+    if (w->dev->machine.engine == HOST) error = w->dev->ops->scatter(w->dev, to.p, to.stride, shape->row_bytes, row, n, packed);
+    else   /* one stream, one staging buffer */
+#pragma omp critical
+        error = w->dev->ops->scatter(w->dev, to.p, to.stride, shape->row_bytes, row, n, packed);
     free(packed);
     free(row);
+    return error;
+}
+
+/* All sparse tensors of one set, and its work by the actual lengths. */
+static int fill_set_of_ring(struct workload *w, int set, char *const *stage, double *ret_bytes, double *ret_flop)
+{
+    void *host[MAX_TENSORS];
+    char *copy[MAX_TENSORS];
+    int error = 0;
+    bind_dense(w, set, stage, host, copy);
+    for (int t = 0; t < w->n && !error; t++)
+        if (w->shape[t].input && w->op->tensor[t].touched) error = put_sparse(w, t, set, host);
+    *ret_bytes = w->op->bytes(&w->problem, host, 0);
+    *ret_flop = w->op->flop(&w->problem, host);
+    for (int t = 0; t < w->n; t++) free(copy[t]);
     return error;
 }
 
 static int fill_ring(struct workload *w, char **stage)
 {
     TRY(put_dense(w, stage));
-    w->bytes = w->flop = 0;
+    double bytes = 0, flop = 0;
+    int error = 0;
+#pragma omp parallel for schedule(dynamic, 1) reduction(+ : bytes, flop) reduction(max : error)
     for (int s = 0; s < w->sets; s++) {
-        void *host[MAX_TENSORS];
-        char *copy[MAX_TENSORS];
-        int error = 0;
-        bind_dense(w, s, stage, host, copy);
-        for (int t = 0; t < w->n && !error; t++)
-            if (w->shape[t].input && w->op->tensor[t].touched) error = put_sparse(w, t, s, host);
-        w->bytes += w->op->bytes(&w->problem, host, 0) / w->sets;
-        w->flop += w->op->flop(&w->problem, host) / w->sets;
-        for (int t = 0; t < w->n; t++) free(copy[t]);
-        TRY(error);
+        double set_bytes, set_flop;
+        int set_error = fill_set_of_ring(w, s, stage, &set_bytes, &set_flop);
+        bytes += set_bytes;
+        flop += set_flop;
+        error = set_error > error ? set_error : error;
     }
-    return 0;
+    w->bytes = bytes / w->sets;
+    w->flop = flop / w->sets;
+    return error;
 }
 
 int workload_ring(struct workload *w, double bytes)

@@ -70,6 +70,7 @@ static int cuda_scatter_rows(struct dev *dev, void *dst, int64_t stride, int64_t
 {
     struct cuda *cuda = of(dev);
     int64_t room = STAGE_BYTES / row_bytes;
+    TRY(cudaSetDevice(dev->machine.ordinal));   /* called from other threads too */
     for (int64_t at = 0; at < n; at += room) {
         int64_t part = n - at < room ? n - at : room;
         TRY(cudaMemcpyAsync(cuda->rows, row + at, (size_t)part * sizeof *row, cudaMemcpyHostToDevice, dev->stream));
