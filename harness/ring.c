@@ -116,13 +116,15 @@ static int fill_ring(struct workload *w, char **stage)
     TRY(put_dense(w, stage));
     double bytes = 0, flop = 0;
     int error = 0;
-#pragma omp parallel for schedule(dynamic, 1) reduction(+ : bytes, flop) reduction(max : error)
+#pragma omp parallel for schedule(dynamic, 1) reduction(+ : bytes, flop)
     for (int s = 0; s < w->sets; s++) {
         double set_bytes, set_flop;
         int set_error = fill_set_of_ring(w, s, stage, &set_bytes, &set_flop);
         bytes += set_bytes;
         flop += set_flop;
-        error = set_error > error ? set_error : error;
+        if (set_error)
+#pragma omp atomic write
+            error = set_error;
     }
     w->bytes = bytes / w->sets;
     w->flop = flop / w->sets;
