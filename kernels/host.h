@@ -17,13 +17,14 @@
 #define HOST_CLONES
 #endif
 
-HOST_INLINE float host_f32(uint16_t bf16)
+HOST_INLINE float host_float(uint32_t bits)
 {
-    uint32_t bits = (uint32_t)bf16 << 16;
-    float    x;
+    float x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
+
+HOST_INLINE float host_f32(uint16_t bf16) { return host_float((uint32_t)bf16 << 16); }
 
 /* Nearest, ties to even; NaN stays NaN. */
 HOST_INLINE uint16_t host_bf16(float x)
@@ -48,10 +49,7 @@ HOST_INLINE float host_exp(float x)
     p = p * f + 2.40226507e-1f;
     p = p * f + 6.93147181e-1f;
     p = p * f + 1.0f;
-    uint32_t scale_bits = (uint32_t)((int32_t)whole + 127) << 23;   /* 2^whole; 0 for -127 */
-    float    scale;
-    memcpy(&scale, &scale_bits, sizeof scale);
-    return p * scale;
+    return p * host_float((uint32_t)((int32_t)whole + 127) << 23);   /* 2^whole; 0 for -127 */
 }
 
 /* Asks for the first `bytes` of a row: shuffled rows are beyond what the processor foresees. */

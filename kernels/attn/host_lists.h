@@ -27,15 +27,15 @@ static inline struct walk walk_of(const struct call *c, int64_t b)
     return w;
 }
 
-/* Up to `most` further rows of 512 bf16; 0 at the end. */
-static inline int32_t walk_rows(struct walk *w, int32_t most, const uint16_t **ret_row)
+/* Up to `most` further rows of 512 bf16, as 256 pairs; 0 at the end. */
+static inline int32_t walk_rows(struct walk *w, int32_t most, const uint32_t **ret_row)
 {
     int32_t n = 0;
     for (; w->list < 2; w->list++, w->i = 0) {
         while (w->i < w->length[w->list]) {
             if (n == most) return n;
             int32_t slot = w->slot[w->list][w->i++];
-            if (slot >= 0) ret_row[n++] = (const uint16_t *)(w->cache[w->list] + slot * w->stride[w->list]);
+            if (slot >= 0) ret_row[n++] = (const uint32_t *)(w->cache[w->list] + slot * w->stride[w->list]);
         }
     }
     return n;

@@ -182,7 +182,7 @@ HOST_CLONES static void mma_interleave(const uint16_t *even, const uint16_t *odd
 }
 
 /* Rows into the thread's block, zeros up to `padded`. The next rows are asked for while these are copied. */
-static void mma_gather(const struct mma *x, const struct scratch *w, const uint16_t *const *row, int64_t rows, int64_t padded)
+static void mma_gather(const struct mma *x, const struct scratch *w, const uint32_t *const *row, int64_t rows, int64_t padded)
 {
     const int64_t ahead = 4, stride = x->pairs ? KV_STRIDE : STRIDE;
     for (int64_t i = 0; i < rows; i++) {
@@ -190,7 +190,7 @@ static void mma_gather(const struct mma *x, const struct scratch *w, const uint1
         if (x->pairs)
             memcpy(w->kv + i * stride, row[i], D * 2);
         else
-            mma_widen(row[i], w->kv + i * stride);
+            mma_widen((const uint16_t *)row[i], w->kv + i * stride);
     }
     for (int64_t i = rows; i < padded; i++) memset(w->kv + i * stride, 0, (size_t)stride * sizeof(float));
     for (int64_t i = 0; x->pairs && i < padded; i += 2)
@@ -231,7 +231,7 @@ HOST_CLONES static void mma_pair(const float *s, int64_t padded, int64_t lanes, 
 }
 
 /* One block of rows into the running result. */
-static void mma_block(const struct mma *x, const struct scratch *w, const uint16_t *const *row, int64_t rows, bool first, float *partial)
+static void mma_block(const struct mma *x, const struct scratch *w, const uint32_t *const *row, int64_t rows, bool first, float *partial)
 {
     int64_t lanes = x->lanes, padded = (rows + x->quantum - 1) / x->quantum * x->quantum;
     float  *rescale = first ? NULL : w->rescale;
@@ -249,7 +249,7 @@ static void mma_block(const struct mma *x, const struct scratch *w, const uint16
 /* Entries that count of one request, split evenly; part `split` into partial. */
 static void mma_part(const struct mma *x, const struct scratch *w, int64_t b, int64_t split, float *partial)
 {
-    const uint16_t *row[ROWS];
+    const uint32_t *row[ROWS];
     int64_t     lanes = x->lanes, entries = 0;
     struct walk walk = walk_of(x->call, b), count = walk;
     for (int32_t n; x->splits > 1 && (n = walk_rows(&count, ROWS, row)) > 0;) entries += n;

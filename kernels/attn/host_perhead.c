@@ -10,20 +10,25 @@
 #include "host.h"
 #include "attn/host_lists.h"
 
-enum { D = ATTN_D, ROWS = 16 };
+/* A row is read as 256 pairs: the vectors of even and of odd dims then need no shuffling. Queries and sums lie that way too. */
+enum { D = ATTN_D, PAIRS = D / 2, ROWS = 16 };
 
-/* s[i] = q.row[i] for 4 rows at a time; row has a multiple of 4 */
-HOST_CLONES static void perhead_logits(const float *q, const uint16_t *const *row, int32_t rows, float *s)
+HOST_INLINE float perhead_even(uint32_t pair) { return host_float(pair << 16); }
+HOST_INLINE float perhead_odd(uint32_t pair) { return host_float(pair & 0xffff0000u); }
+
+/* s[i] = q.row[i] for 4 rows at a time; row has a multiple of 4. q: even dims, then odd ones */
+HOST_CLONES static void perhead_logits(const float *q, const uint32_t *const *row, int32_t rows, float *s)
 {
     for (int32_t i = 0; i < rows; i += 4) {
-        const uint16_t *a = row[i], *b = row[i + 1], *c = row[i + 2], *d = row[i + 3];
+        const uint32_t *a = row[i], *b = row[i + 1], *c = row[i + 2], *d = row[i + 3];
         float sa = 0, sb = 0, sc = 0, sd = 0;
 #pragma omp simd reduction(+ : sa, sb, sc, sd)
-        for (int j = 0; j < D; j++) {
-            sa += q[j] * host_f32(a[j]);
-            sb += q[j] * host_f32(b[j]);
-            sc += q[j] * host_f32(c[j]);
-            sd += q[j] * host_f32(d[j]);
+        for (int j = 0; j < PAIRS; j++) {
+            float even = q[j], odd = q[PAIRS + j];
+            sa += even * perhead_even(a[j]) + odd * perhead_odd(a[j]);
+            sb += even * perhead_even(b[j]) + odd * perhead_odd(b[j]);
+            sc += even * perhead_even(c[j]) + odd * perhead_odd(c[j]);
+            sd += even * perhead_even(d[j]) + odd * perhead_odd(d[j]);
         }
         s[i] = sa;
         s[i + 1] = sb;
@@ -33,14 +38,16 @@ HOST_CLONES static void perhead_logits(const float *q, const uint16_t *const *ro
 }
 
 /* out[:] += p[i] * row[i][:] */
-HOST_CLONES static void perhead_add(const float *p, const uint16_t *const *row, int32_t rows, float *out)
+HOST_CLONES static void perhead_add(const float *p, const uint32_t *const *row, int32_t rows, float *out)
 {
     for (int32_t i = 0; i < rows; i += 4) {
-        const uint16_t *a = row[i], *b = row[i + 1], *c = row[i + 2], *d = row[i + 3];
+        const uint32_t *a = row[i], *b = row[i + 1], *c = row[i + 2], *d = row[i + 3];
         float pa = p[i], pb = p[i + 1], pc = p[i + 2], pd = p[i + 3];
 #pragma omp simd
-        for (int j = 0; j < D; j++)
-            out[j] += (pa * host_f32(a[j]) + pb * host_f32(b[j])) + (pc * host_f32(c[j]) + pd * host_f32(d[j]));
+        for (int j = 0; j < PAIRS; j++) {
+            out[j] += (pa * perhead_even(a[j]) + pb * perhead_even(b[j])) + (pc * perhead_even(c[j]) + pd * perhead_even(d[j]));
+            out[PAIRS + j] += (pa * perhead_odd(a[j]) + pb * perhead_odd(b[j])) + (pc * perhead_odd(c[j]) + pd * perhead_odd(d[j]));
+        }
     }
 }
 
@@ -62,9 +69,10 @@ HOST_CLONES static void perhead_weigh(float *s, int32_t rows, float *m, float *s
 static void perhead_head(const struct call *c, int64_t b, int64_t h)
 {
     int64_t         head = b * c->problem->dim[ATTN_HEADS] + h;
-    const uint16_t *q_bf16 = (const uint16_t *)((const char *)c->t[ATTN_Q].p + head * c->t[ATTN_Q].stride), *row[2][ROWS];
+    const uint16_t *q_bf16 = (const uint16_t *)((const char *)c->t[ATTN_Q].p + head * c->t[ATTN_Q].stride);
+    const uint32_t *row[2][ROWS];
     float           q[D], out[D] = {0}, m = -INFINITY, sum = 0;
-    for (int j = 0; j < D; j++) q[j] = host_f32(q_bf16[j]) * 0.04419417382f;   /* 512^-0.5 */
+    for (int j = 0; j < D; j++) q[j % 2 * PAIRS + j / 2] = host_f32(q_bf16[j]) * 0.04419417382f;   /* 512^-0.5 */
     struct walk walk = walk_of(c, b);
     int32_t     rows = walk_rows(&walk, ROWS, row[0]);
     for (int turn = 0; rows > 0; turn ^= 1) {
@@ -82,7 +90,7 @@ static void perhead_head(const struct call *c, int64_t b, int64_t h)
 
     float     sink = ((const float *)c->t[ATTN_SINK].p)[h], all = sum + expf(sink - m);
     uint16_t *ret = (uint16_t *)((char *)c->t[ATTN_OUT].p + head * c->t[ATTN_OUT].stride);
-    for (int j = 0; j < D; j++) ret[j] = host_bf16(sum > 0 ? out[j] / all : 0);
+    for (int j = 0; j < D; j++) ret[j] = host_bf16(sum > 0 ? out[j % 2 * PAIRS + j / 2] / all : 0);
     ((float *)((char *)c->t[ATTN_LSE].p + b * c->t[ATTN_LSE].stride))[h] = m + logf(sum);
 }
 
