@@ -1,0 +1,245 @@
+/* The timer on a fake device: its clock is ours, its jitter seeded, and the truth known. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base.h"
+#include "timer.h"
+
+enum { SETS = 37, MOST = 4096 };
+
+/* A graph remembers which sets it visits and what its launches cost. */
+struct graph {
+    int    n, set[MOST];
+    double ns;
+};
+
+struct fake {
+    struct dev    dev;
+    struct graph *capturing;
+    uint64_t      random;
+    double        jitter;          /* relative, one-sided: other work only ever takes away */
+    int           last_visit[SETS], visits, shortest_return;
+    int           samples;
+};
+
+struct truth {
+    struct kernel kernel;          /* first: the harness sees a kernel */
+    double        ns;
+};
+
+static struct fake *fake_of(struct dev *dev)
+{
+    return (struct fake *)dev;
+}
+
+static double uniform(struct fake *fake)
+{
+    fake->random = fake->random * 6364136223846793005u + 1442695040888963407u;
+    return (double)(fake->random >> 11) * 0x1p-53;
+}
+
+static int launch(const struct call *call)
+{
+    struct fake *fake = (struct fake *)call->stream;
+    const struct truth *truth = call->state;
+    int set = (int)(intptr_t)call->t[0].p - 1;
+    assert_true(fake->capturing->n < MOST);
+    fake->capturing->set[fake->capturing->n++] = set;
+    fake->capturing->ns += truth->ns;
+    return 0;
+}
+
+static int capture(struct dev *dev, enqueue_fn *enqueue, void *arg, struct graph **ret, int *ret_nodes, char *why, size_t size)
+{
+    (void)why;
+    (void)size;
+    *ret = fake_of(dev)->capturing = calloc(1, sizeof **ret);
+    int error = enqueue(arg);
+    *ret_nodes = (*ret)->n;
+    return error;
+}
+
+static int replay(struct dev *dev, struct graph *graph)
+{
+    (void)dev;
+    (void)graph;
+    return 0;
+}
+
+static void drop(struct dev *dev, struct graph *graph)
+{
+    (void)dev;
+    free(graph);
+}
+
+static void visit(struct fake *fake, int set)
+{
+    fake->visits++;
+    int since = fake->visits - fake->last_visit[set];
+    if (fake->last_visit[set] && since < fake->shortest_return) fake->shortest_return = since;
+    fake->last_visit[set] = fake->visits;
+}
+
+static int time_graphs(struct dev *dev, struct graph *const *graph, int n, double *ret)
+{
+    struct fake *fake = fake_of(dev);
+    *ret = 0;
+    for (int i = 0; i < n; i++) {
+        *ret += graph[i]->ns;
+        for (int s = 0; s < graph[i]->n; s++) visit(fake, graph[i]->set[s]);
+    }
+    fake->samples++;
+    *ret *= 1 + fake->jitter * (uniform(fake) + (uniform(fake) < 0.05 ? 20 : 0));
+    return 0;
+}
+
+static double clock_MHz(struct dev *dev)
+{
+    (void)dev;
+    return NAN;
+}
+
+static const struct dev_ops fake_ops = {.capture = capture, .replay = replay, .drop = drop, .time = time_graphs, .clock_MHz = clock_MHz};
+
+struct bench {
+    struct fake     fake;
+    struct workload w;
+    struct truth    truth[3];
+    struct bound    bound[3];
+    struct lane     lane[3];
+    struct timer    timer;
+};
+
+/* n kernels of these true times; PROBE, so that no outputs are compared: the fake computes none. */
+static struct bench *bench_new(int sets, int n, const double *ns, double jitter)
+{
+    struct bench *b = must_alloc(1, sizeof *b);
+    b->fake = (struct fake){.dev = {.ops = &fake_ops, .machine = {.engine = CUDA}, .sample_s = 0.002}, .random = 7, .jitter = jitter,
+                            .shortest_return = MOST};
+    b->fake.dev.stream = (struct CUstream_st *)&b->fake;
+    b->w = (struct workload){.dev = &b->fake.dev, .sets = sets, .ring = must_alloc((size_t)sets * MAX_TENSORS, sizeof(struct arg))};
+    for (int s = 0; s < sets; s++) b->w.ring[s * MAX_TENSORS].p = (void *)(intptr_t)(s + 1);
+    for (int i = 0; i < n; i++) {
+        b->truth[i] = (struct truth){.kernel = {.promises = PROBE, .launch = launch}, .ns = ns[i]};
+        b->bound[i] = (struct bound){.w = &b->w, .kernel = &b->truth[i].kernel, .state = &b->truth[i]};
+        b->lane[i] = (struct lane){.bound = &b->bound[i], .verdict = {.status = STATUS_OK}};
+    }
+    b->timer = (struct timer){.dev = &b->fake.dev, .w = &b->w, .timing = {.width_pct = 1, .cap_s = 5, .min_rounds = 11, .max_rounds = 101},
+                              .seed = 3, .n_lanes = n, .lane = b->lane};
+    return b;
+}
+
+static void bench_free(struct bench *b)
+{
+    timer_free(&b->timer);
+    free(b->w.ring);
+    free(b);
+}
+
+static void recovers_the_truth(void **state)
+{
+    (void)state;
+    const double ns[] = {12500, 41000, 2100};
+    struct bench *b = bench_new(SETS, 3, ns, 0.01);
+    int lane;
+    assert_int_equal(timer_run(&b->timer, &lane), 0);
+    for (int i = 0; i < 3; i++) {
+        /* one-sided jitter of 0..1 %: its median is half a per cent above */
+        assert_true(fabs(b->lane[i].summary.median / (ns[i] * 1.005) - 1) < 0.004);
+        assert_true(b->lane[i].summary.lo <= ns[i] * 1.006 && b->lane[i].summary.hi >= ns[i] * 1.004);
+        assert_true(b->lane[i].n >= 11);
+    }
+    bench_free(b);
+}
+
+static void stops_for_the_reason_it_says(void **state)
+{
+    (void)state;
+    const double ns[] = {5000, 9000};
+    int lane;
+    struct bench *quiet = bench_new(SETS, 2, ns, 0.001);
+    assert_int_equal(timer_run(&quiet->timer, &lane), 0);
+    assert_string_equal(quiet->lane[0].stop, "width");
+    assert_int_equal(quiet->lane[0].n, 11);
+    bench_free(quiet);
+    struct bench *loud = bench_new(SETS, 2, ns, 0.5);
+    loud->timer.timing.max_rounds = 30;
+    assert_int_equal(timer_run(&loud->timer, &lane), 0);
+    assert_string_equal(loud->lane[1].stop, "rounds");
+    assert_int_equal(loud->lane[1].n, 30);
+    bench_free(loud);
+    struct bench *capped = bench_new(SETS, 2, ns, 0.5);
+    capped->timer.timing.cap_s = 0;
+    assert_int_equal(timer_run(&capped->timer, &lane), 0);
+    assert_string_equal(capped->lane[1].stop, "cap");
+    bench_free(capped);
+    struct bench *fixed = bench_new(SETS, 2, ns, 0.001);
+    fixed->timer.timing.rounds = 17;
+    assert_int_equal(timer_run(&fixed->timer, &lane), 0);
+    assert_int_equal(fixed->lane[0].n, 17);
+    bench_free(fixed);
+}
+
+/* Forgets what came before the rounds: pilots stay at the ring's start and are not timed. */
+static void forget_visits(void *arg, const char *what)
+{
+    struct fake *fake = arg;
+    if (strcmp(what, "pilot") && strcmp(what, "warm-up")) return;
+    memset(fake->last_visit, 0, sizeof fake->last_visit);
+    fake->shortest_return = MOST;
+}
+
+/* Cold: between two visits of a set, by whatever kernel, all others were visited. */
+static void goes_round_the_whole_ring(void **state)
+{
+    (void)state;
+    const double ns[] = {30000, 250000, 700000};
+    struct bench *b = bench_new(SETS, 3, ns, 0.001);
+    int lane;
+    b->timer.timing.rounds = 40;
+    b->timer.step = forget_visits;
+    b->timer.step_arg = &b->fake;
+    assert_int_equal(timer_run(&b->timer, &lane), 0);
+    assert_true(b->timer.chunks > 1);
+    assert_true(b->fake.visits > 10 * SETS);
+    assert_int_equal(b->fake.shortest_return, SETS);
+    bench_free(b);
+}
+
+static void order_is_balanced(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    int at[N][N] = {{0}}, after[N][N] = {{0}};
+    for (int round = 0; round < 2 * N; round++) {
+        bool seen[N] = {0};
+        for (int p = 0; p < N; p++) {
+            int lane = timer_order(99, round, p, N);
+            assert_in_range(lane, 0, N - 1);
+            assert_false(seen[lane]);
+            seen[lane] = true;
+            at[lane][p]++;
+            if (p) after[timer_order(99, round, p - 1, N)][lane]++;
+        }
+    }
+    for (int i = 0; i < N; i++)
+        for (int p = 0; p < N; p++) assert_int_equal(at[i][p], 2);
+    for (int i = 0; i < N; i++) assert_int_equal(after[i][(i + 1) % N], after[(i + 1) % N][i]);   /* as often before as behind */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recovers_the_truth),
+        cmocka_unit_test(stops_for_the_reason_it_says),
+        cmocka_unit_test(goes_round_the_whole_ring),
+        cmocka_unit_test(order_is_balanced),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
