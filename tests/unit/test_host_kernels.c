@@ -13,7 +13,7 @@
 extern const struct op op_attn;
 extern const struct kernel kernel_attn_host_perhead, kernel_attn_host_mma;
 
-enum { PORTABLE = 2, AVX512_BF16 = 3, AMX = 4 };
+enum { PORTABLE = 2, AVX512_BF16, AMX, AVX2, ANY };   /* values of host_mma's tunable `path` */
 
 /* One way to run a kernel. */
 struct way {
@@ -25,7 +25,8 @@ struct way {
 static const struct way ways[] = {
     {"host_perhead", &kernel_attn_host_perhead, {0}}, {"host_mma", &kernel_attn_host_mma, {1}},
     {"host_mma path=2", &kernel_attn_host_mma, {PORTABLE}}, {"host_mma path=3", &kernel_attn_host_mma, {AVX512_BF16}},
-    {"host_mma path=4", &kernel_attn_host_mma, {AMX}},
+    {"host_mma path=4", &kernel_attn_host_mma, {AMX}}, {"host_mma path=5", &kernel_attn_host_mma, {AVX2}},
+    {"host_mma path=6", &kernel_attn_host_mma, {ANY}},
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
@@ -175,6 +176,7 @@ static void paths_are_the_processors(void **state)
     struct problem p = problem(1, 8, 100, 16, 16, 4, 0);
     struct bound   b = bind_problem(&p, 0, 0);
     assert_true(runs(&ways[PORTABLE], &b, 1));
+    assert_true(runs(&ways[ANY], &b, 1));
 #ifdef __x86_64__
     __builtin_cpu_init();
     assert_int_equal(runs(&ways[AVX512_BF16], &b, 1), !!__builtin_cpu_supports("avx512bf16"));
