@@ -44,7 +44,7 @@ for word; do
             name=$(basename "$object" .so)
             part "planted $name" python3 "$here/tests/harness/planted.py" "$program" "$planted" cuda "$name"
         done ;;
-    check) part 'check' "$program" check --device cuda --out "$out/check" ;;
+    check) part 'check' sh -c '"$0" check --device cuda >"$1" || { cat "$1"; exit 1; }' "$program" "$out/check.txt" ;;
     sweep) part 'sweep' "$program" sweep --device cuda --out "$out/sweep" ;;
     *.ini) part "$word" "$program" sweep "$here/sweeps/$word" --device cuda --out "$out/$(basename "$word" .ini)" ;;
     *) echo "no part '$word'"; exit 2 ;;

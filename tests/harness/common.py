@@ -11,9 +11,10 @@ import traceback
 PROGRAM, SOURCE = (os.path.abspath(word) for word in sys.argv[1:3])
 
 # A problem of a few microseconds, and what keeps its timing short.
-SMALL = ["--device", "host", "-a", "heads=8", "-a", "ctx=256", "-a", "window=16", "-a", "topk=32"]
+SHAPE = ["--device", "host", "-a", "heads=8", "-a", "ctx=256", "-a", "window=16"]
+SMALL = SHAPE + ["-a", "topk=32"]
 TINY = SMALL + ["-a", "batch=1,2"]
-QUICK = ["--rounds", "4"]
+QUICK = ["--rounds", "4", "--cache", "hot", "--no-plots"]
 
 
 class Skip(Exception):

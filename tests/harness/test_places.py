@@ -2,7 +2,7 @@
 """Places that can't be written, disks that are full, and gnuplots that are missing, old or broken: clear words, measured rows kept."""
 import os
 
-from common import PROGRAM, QUICK, TINY, environment, expect, expect_exit, in_own_mounts, kbench, main, read_rows
+from common import PROGRAM, QUICK, SHAPE, TINY, environment, expect, expect_exit, in_own_mounts, kbench, main, read_rows
 
 
 def not_writable(folder):
@@ -10,14 +10,14 @@ def not_writable(folder):
     with open(blocked, "w", encoding="utf-8"):
         pass
     for out in (blocked, os.path.join(blocked, "run"), "/proc/kbench-run"):
-        done = kbench("check", *TINY, "--out", out)
+        done = kbench("sweep", *TINY, *QUICK, "--out", out)
         expect_exit(done, 5)
         expect(out in done.stderr and "--out" in done.stderr, "not said where, or what to do", done)
 
 
 def read_only(folder):
     done = in_own_mounts('mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"', folder,
-                         PROGRAM, "check", *TINY, "--out", os.path.join(folder, "run"))
+                         PROGRAM, "sweep", *TINY, *QUICK, "--out", os.path.join(folder, "run"))
     expect_exit(done, 5)
     expect("run" in done.stderr and "--out" in done.stderr, "not said where, or what to do", done)
 
@@ -28,8 +28,8 @@ def disk_full(folder):
     kept = os.path.join(folder, "kept")
     os.makedirs(disk)
     script = 'mount -t tmpfs -o size=24k none "$1" && kept=$2 && disk=$1 && shift 2 && { "$@"; code=$?; cp -r "$disk/run" "$kept"; exit $code; }'
-    done = in_own_mounts(script, disk, kept, PROGRAM, "sweep", *TINY, "-a", "topk=1:64:+1", "-k", "attn/host_mma", *QUICK,
-                         "--no-plots", "--out", os.path.join(disk, "run"))
+    done = in_own_mounts(script, disk, kept, PROGRAM, "sweep", *SHAPE, "-a", "batch=1", "-a", "topk=1:64:+1", "-k", "attn/host_mma", *QUICK,
+                         "--out", os.path.join(disk, "run"))
     expect_exit(done, 5)
     expect("No space left" in done.stderr, "not said that the disk is full", done)
     rows = read_rows(kept)
@@ -50,7 +50,7 @@ def gnuplot(folder, script):
 
 def draws_nothing(folder, script, *words):
     out = os.path.join(folder, "run")
-    done = kbench("sweep", *TINY, *QUICK, "--out", out, env=gnuplot(folder, script))
+    done = kbench("sweep", *TINY, "--rounds", "4", "--cache", "hot", "--out", out, env=gnuplot(folder, script))
     expect_exit(done, 0)
     expect(all(row["status"] == "ok" for row in read_rows(out)), "rows were lost", done)
     for word in words:

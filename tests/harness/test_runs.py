@@ -6,11 +6,11 @@ import signal
 import subprocess
 import time
 
-from common import INTERRUPT, PROGRAM, QUICK, SMALL, children, environment, expect, expect_exit, identity, kbench, kill, main, read_rows, \
+from common import INTERRUPT, PROGRAM, QUICK, SHAPE, SMALL, TINY, children, environment, expect, expect_exit, identity, kbench, kill, main, read_rows, \
     start, wait_for
 
 # A dozen row groups of two kernels: long enough to be hit in the middle.
-LONG = [*SMALL, "-a", "batch=1,2,3", "-a", "topk=16,32,48,64", "-k", "attn/host_*", "--no-plots", *QUICK]
+LONG = [*SHAPE, "-a", "batch=1,2,3", "-a", "topk=16,32,48,64", "-k", "attn/host_*", *QUICK]
 
 
 def lines_of(out):
@@ -40,7 +40,7 @@ def workers_killed(folder):
         process = start("sweep", *LONG, "--out", out)
         here = 0
         while process.poll() is None and kills < 20:
-            time.sleep(rng.uniform(0.02, took / 4))
+            time.sleep(rng.uniform(0.01, took / 8))
             for worker in children(process.pid):
                 kill(worker, signal.SIGKILL)
                 kills, here = kills + 1, here + 1
@@ -121,7 +121,7 @@ def two_at_once(folder):
     for name in ("sweeps", "plots"):
         os.symlink(os.path.join(environment()["KBENCH_ROOT"], name), os.path.join(folder, name))
     env = environment(KBENCH_ROOT=folder)
-    words = [PROGRAM, "check", *SMALL, "-a", "batch=1,2", "-k", "attn/host_*"]
+    words = [PROGRAM, "sweep", *SMALL, "-a", "batch=1,2", "-k", "attn/host_*", *QUICK]
     both = [subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     for process in both:
         stdout, stderr = process.communicate(timeout=120)
@@ -135,7 +135,7 @@ def two_at_once(folder):
 def left_behind(folder):
     """Nothing of a run stays in the temporary folder."""
     env = environment(TMPDIR=folder)
-    expect_exit(kbench("check", *SMALL, "--out", os.path.join(folder, "run"), env=env), 0)
+    expect_exit(kbench("sweep", *TINY, *QUICK, "--out", os.path.join(folder, "run"), env=env), 0)
     expect(os.listdir(folder) == ["run"], f"left behind: {os.listdir(folder)}")
 
 

@@ -45,7 +45,7 @@ def one_more_kernel(folder):
         text = file.read()
     with open(table, "w", encoding="utf-8") as file:
         file.write(text.replace("  'attn/host_mma': ['host'],\n", "  'attn/host_copy': ['host'],\n  'attn/host_mma': ['host'],\n"))
-    done, _ = launch(tree, "check", *TINY, "-k", "attn/host_copy", "--out", os.path.join(folder, "run"))
+    done, _ = launch(tree, "check", *TINY, "-k", "attn/host_copy")
     expect_exit(done, 0)
     expect("attn/host_copy" in done.stdout, "the copy is not on the screen", done)
 

@@ -56,7 +56,8 @@ def job_files(folder):
     job("[global]\nrouns = 3\n[a]\nkernels = attn/*\n", r"job\.ini:2: ", "rouns", "rounds")
     job("[a]\nkernels attn\n", r"job\.ini:2: ")
     job("kernels = attn/*\n", r"job\.ini:1: ")
-    job("[a]\nkernels = attn/*\ninclude = nowhere.ini\n", r"nowhere\.ini")
+    job("[global]\ninclude = nowhere.ini\n[a]\nkernels = attn/*\n", r"job\.ini:2: ", r"nowhere\.ini")
+    job("[a]\nkernels = attn/*\ninclude = nowhere.ini\n", r"job\.ini:3: ", r"\[global\]")
     job("", r"job\.ini")
 
 
