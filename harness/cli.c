@@ -376,6 +376,15 @@ struct cli cli_parse(int argc, char **argv) {
     return cli;
 }
 
+void cli_free(struct cli *cli) {
+    struct list *const lists[] = {
+        &cli->args, &cli->kernels, &cli->skip_kernels, &cli->first, &cli->axes, &cli->zips, &cli->tunes, &cli->plugins};
+    for (int i = 0; i < COUNT(lists); i++)
+        for (int w = 0; w < lists[i]->n; w++) free((char *)lists[i]->word[w]);
+    free((char *)cli->command_line);
+    *cli = (struct cli){0};
+}
+
 int cli_default(struct cli *cli, const char *long_name, const char *value, char *ret_error, size_t size) {
     int         option = option_index(long_name);
     const char *why = cli_options[option].name ? set(cli, option, value, ORIGIN_JOB_FILE) : "no such option";

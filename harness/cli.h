@@ -49,6 +49,8 @@ struct cli {
  * and --version print and exit 0. */
 struct cli cli_parse(int argc, char **argv);
 
+void       cli_free(struct cli *);
+
 /* What a job file's [global] sets ("budget" = "30s") unless the command line or the environment did. 0, or non-zero with "what:
  * why" in ret_error. */
 int cli_default(struct cli *, const char *long_name, const char *value, char *ret_error, size_t size);

@@ -38,10 +38,10 @@ static int bind_zip(const struct zip *zip, struct product *p, struct trouble *tr
         bool named = false;
         for (int i = 0; i < zip->n; i++) named |= !strcmp(zip->name[i], p->op->dim[d].name);
         if (!named) continue;
-        if (p->wheel[d] != d) return fail(trouble, zip->at, "zip: %s is in another zip, too", p->op->dim[d].name);
+        if (p->wheel[d] != d) return fail(trouble, zip->at, "%s is in another zip, too", p->op->dim[d].name);
         if (lead < 0) lead = d;
         if (p->count[d] != p->count[lead])
-            return fail(trouble, zip->at, "zip: %s has %d values and %s has %d; they are walked together",
+            return fail(trouble, zip->at, "%s has %d values and %s has %d; they are walked together",
                 p->op->dim[lead].name, p->count[lead], p->op->dim[d].name, p->count[d]);
         p->wheel[d] = lead;
     }

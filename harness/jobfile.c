@@ -22,7 +22,7 @@ struct source {
     const char     *at, *end;          /* what is not read yet */
     int             line;
     int             open_line;         /* of the [section] read last; 0: none yet */
-    bool            opened;            /* it has had a key */
+    bool            opened, may_be_empty;  /* it has had a key; it is [global] */
     int             first_global;      /* keys of [global] from here on are this file's own */
     struct job_section *into;
     int             failed;
@@ -52,13 +52,18 @@ static bool blank(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-static void begin_section(struct source *s, const char *line, size_t n) {
-    if (s->open_line && !s->opened)
+static void end_section(struct source *s) {
+    if (s->open_line && !s->opened && !s->may_be_empty)
         complain(s, s->open_line, "section", "no key follows; say which kernels and sizes, or remove it");
+}
+
+static void begin_section(struct source *s, const char *line, size_t n) {
+    end_section(s);
     if (line[n - 1] != ']') complain(s, s->line, line, "']' is missing at its end");
     if (n - 1 > SECTION_NAME) complain(s, s->line, "section", "its name is longer than 47 characters");
     s->open_line = s->line;
     s->opened = false;
+    s->may_be_empty = !strcmp(line, "[global]");
 }
 
 /* inih's fgets: hands on one line at a time without indent and comment, so that neither continues the line before. inih tells a
@@ -86,7 +91,7 @@ static char *next_line(char *ret, int room, void *stream) {
     return s->failed ? NULL : ret;
 }
 
-static void end_section_list(struct job_section *section) {
+static void free_section(struct job_section *section) {
     for (int i = 0; i < section->n; i++) free(section->key[i].name), free(section->key[i].value);
     free(section->key);
     free(section->name);
@@ -163,8 +168,7 @@ static int parse(struct source *s) {
     int line = ini_parse_stream(next_line, s, take_key, s);
     if (!s->failed && line > 0) complain(s, line, "line", "neither [section] nor key = value");
     if (!s->failed && line < 0) complain(s, s->line, "file", "out of memory");
-    if (!s->failed && s->open_line && !s->opened)
-        complain(s, s->open_line, "section", "no key follows; say which kernels and sizes, or remove it");
+    end_section(s);
     return s->failed;
 }
 
@@ -227,8 +231,8 @@ int jobfile_read(const char *path, struct jobfile *job, char *ret_error, size_t 
 }
 
 void jobfile_free(struct jobfile *job) {
-    for (int i = 0; i < job->n; i++) end_section_list(&job->section[i]);
-    end_section_list(&job->global);
+    for (int i = 0; i < job->n; i++) free_section(&job->section[i]);
+    free_section(&job->global);
     for (int i = 0; i < job->n_files; i++) free(job->file[i]);
     free(job->section);
     free(job->file);

@@ -1,6 +1,7 @@
 #include "scope.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,14 +104,14 @@ static int add_globs(struct glob **globs, int *n, const char *words, struct plac
 static int add_zip(struct scope *scope, const char *words, struct place at, struct trouble *trouble) {
     struct zip zip = {.at = at};
     for (const char *p = words; *p || p == words;) {
-        if (zip.n == MAX_DIMS) return fail(trouble, at, "zip %.60s: more than %d dimensions", words, MAX_DIMS);
+        if (zip.n == MAX_DIMS) return fail(trouble, at, "%.60s: more than %d dimensions", words, MAX_DIMS);
         TRY(next_word(&p, zip.name[zip.n], sizeof zip.name[0], at, trouble));
         for (int i = 0; i < zip.n; i++)
-            if (!strcmp(zip.name[i], zip.name[zip.n])) return fail(trouble, at, "zip %.60s: %s is there twice", words, zip.name[i]);
+            if (!strcmp(zip.name[i], zip.name[zip.n])) return fail(trouble, at, "%.60s: %s is there twice", words, zip.name[i]);
         if (!is_dimension(zip.name[zip.n])) return unknown(trouble, at, zip.name[zip.n], false);
         zip.n++;
     }
-    if (zip.n < 2) return fail(trouble, at, "zip %s: two dimensions at least are walked together, as in batch,ctx", words);
+    if (zip.n < 2) return fail(trouble, at, "%s: two dimensions at least are walked together, as in batch,ctx", words);
     *ADD(scope->zip, scope->n_zips) = zip;
     return 0;
 }
@@ -189,10 +190,11 @@ static int set_cache(struct scope *scope, const char *word, struct place at, str
 
 static int set_seed(struct scope *scope, const char *word, struct place at, struct trouble *trouble) {
     char *end;
+    errno = 0;
     scope->seed = strtoull(word, &end, 10);
     scope->has_seed = true;
-    if (!isdigit((unsigned char)*word) || *end || strlen(word) > 19)
-        return fail(trouble, at, "seed = %.60s: is not a whole number of up to 19 digits", word);
+    if (!isdigit((unsigned char)*word) || *end || errno)
+        return fail(trouble, at, "seed = %.60s: is not a whole number from 0 to 2^64-1", word);
     return 0;
 }
 

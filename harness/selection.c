@@ -191,9 +191,9 @@ static int check_first(const struct registry *r, struct scope *scope, struct tro
     return scope->n_first ? no_match(r, &scope->first[0], trouble) : 0;
 }
 
-static bool some_op_has(const struct selection *s, const char *name) {
-    for (int i = 0; i < s->n_ops; i++)
-        if (op_dim(s->op[i], name) >= 0) return true;
+static bool has_dim(const struct op *const *op, int n_ops, const char *name) {
+    for (int i = 0; i < n_ops; i++)
+        if (op_dim(op[i], name) >= 0) return true;
     return false;
 }
 
@@ -218,7 +218,7 @@ static bool some_kernel_has(const struct selection *s, const char *tunable) {
 
 /* Words that mean something to this selection, kernels of the other engine included. */
 static void mark_used(struct scope *scope, const struct selection *s) {
-    for (int i = 0; i < scope->n_axes; i++) scope->axis[i].used |= some_op_has(s, scope->axis[i].axis.name);
+    for (int i = 0; i < scope->n_axes; i++) scope->axis[i].used |= has_dim(s->op, s->n_ops, scope->axis[i].axis.name);
     for (int i = 0; i < scope->n_tunes; i++) scope->tune[i].used |= some_kernel_has(s, scope->tune[i].axis.name);
     for (int i = 0; i < s->n_ops; i++) {
         for (int k = 0; k < scope->n_zips; k++) scope->zip[k].used |= zip_applies(&scope->zip[k], s->op[i]);
@@ -294,11 +294,17 @@ int selection_unused(const struct scope *scope, const struct op *const *selected
         if (!scope->axis[i].used) return unused_dim(scope->axis[i].at, scope->axis[i].axis.name, selected, n_ops, trouble);
     for (int i = 0; i < scope->n_tunes; i++)
         if (!scope->tune[i].used) return unused_tune(&scope->tune[i], selected, n_ops, r, trouble);
-    for (int i = 0; i < scope->n_zips; i++)
-        if (!scope->zip[i].used) return unused_dim(scope->zip[i].at, scope->zip[i].name[0], selected, n_ops, trouble);
-    for (int i = 0; i < scope->n_skips; i++)
-        if (!scope->skip[i].used)
-            return unused_dim(
-                scope->skip[i].at, scope->skip[i].n ? scope->skip[i].comparison[0].name : "skip", selected, n_ops, trouble);
+    for (int i = 0; i < scope->n_zips; i++) {
+        const struct zip *z = &scope->zip[i];
+        int               k = 0;
+        while (k < z->n - 1 && has_dim(selected, n_ops, z->name[k])) k++;
+        if (!z->used) return unused_dim(z->at, z->name[k], selected, n_ops, trouble);
+    }
+    for (int i = 0; i < scope->n_skips; i++) {
+        const struct condition *c = &scope->skip[i];
+        int                     k = 0;
+        while (k < c->n - 1 && has_dim(selected, n_ops, c->comparison[k].name)) k++;
+        if (!c->used) return unused_dim(c->at, c->comparison[k].name, selected, n_ops, trouble);
+    }
     return 0;
 }
