@@ -72,7 +72,8 @@ static void test_refusals(void **state)
         {"[a]\nbatch =\n", "a.ini:2: batch: the value is missing"},
         {"[a]\n= 1\n", "a.ini:2: 1: the key before '=' is missing"},
         {"[a]\ninclude = b.ini\n", "a.ini:2: include: belongs into [global]"},
-        {"[a-section-of-a-name-that-is-longer-than-inih-takes-it]\nb = 1\n", "a.ini:1: section: its name is longer than 47 characters"},
+        {"[a-section-of-a-name-that-is-longer-than-inih-takes-it]\nb = 1\n",
+            "a.ini:1: section: its name is longer than 47 characters"},
     };
     (void)state;
     for (int i = 0; i < COUNT(cases); i++) assert_string_equal(read_words(cases[i][0]), cases[i][1]);
@@ -159,7 +160,10 @@ static void test_include(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grammar), cmocka_unit_test(test_refusals), cmocka_unit_test(test_long_lines), cmocka_unit_test(test_include),
+        cmocka_unit_test(test_grammar),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_include),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,9 @@ static char shown[1 << 16], why[1024];
 
 static const struct machine machines[] = {
     [HOST] = {.engine = HOST, .name = "host", .facts = {.l2_bytes = 32 << 20, .memory_bytes = 64LL << 30}},
-    [CUDA] = {.engine = CUDA, .name = "gpu", .facts = {.sm = 90, .sm_count = 132, .l2_bytes = 50 << 20, .memory_bytes = 141LL << 30}},
+    [CUDA] = {.engine = CUDA,
+        .name = "gpu",
+        .facts = {.sm = 90, .sm_count = 132, .l2_bytes = 50 << 20, .memory_bytes = 141LL << 30}},
 };
 
 /* "mix batch=1 cold 1: mix/host_mma mix/host_split(splits=4;stages=2)", a line a group. */
@@ -83,7 +85,8 @@ static void test_command_line(void **state)
         "mix batch=2 cold 1: mix/host_mma mix/host_gather");
     assert_string_equal(plan_words(CUDA, NULL, "-k mix/* --seed 7"), "mix  cold 7: mix/cuda mix/gather");
     /* Kernels in the order of the globs, then of the table; --first leads; the probe stays last. */
-    assert_string_equal(plan_words(HOST, NULL, "-k mix/host_split,mix/*"), "mix  cold 1: mix/host_split(splits=4;stages=2) mix/host_mma mix/host_gather");
+    assert_string_equal(plan_words(HOST, NULL, "-k mix/host_split,mix/*"),
+        "mix  cold 1: mix/host_split(splits=4;stages=2) mix/host_mma mix/host_gather");
     assert_string_equal(plan_words(HOST, NULL, "-k mix/* --first mix/cuda,mix/host_split"),
         "mix  cold 1: mix/host_split(splits=4;stages=2) mix/host_mma mix/host_gather");
     assert_string_equal(plan_words(HOST, NULL, "-k mix/* --skip mix/host_[sg]*"), "mix  cold 1: mix/host_mma");
@@ -92,16 +95,20 @@ static void test_command_line(void **state)
     assert_string_equal(plan_words(HOST, NULL, "-a max_ctx=8K"), "scan max_ctx=8K cold 1: scan/host_full scan/host_live");
     assert_string_equal(plan_words(HOST, NULL, "-k *host_mma,*live -a max_ctx=8K"),
         "mix  cold 1: mix/host_mma mix/host_gather\nscan max_ctx=8K cold 1: scan/host_live");
-    assert_string_equal(plan_words(HOST, NULL, "-k scan/host_live --cache both"), "scan  cold 1: scan/host_live\nscan  hot 1: scan/host_live");
-    assert_string_equal(plan_words(HOST, NULL, "-k scan/host_live -a batch=1,2,4 -a max_ctx=4K,16K,64K --zip batch,max_ctx"),
-        "scan max_ctx=4K cold 1: scan/host_live\nscan batch=2,max_ctx=16K cold 1: scan/host_live\nscan batch=4,max_ctx=64K cold 1: scan/host_live");
+    assert_string_equal(plan_words(HOST, NULL, "-k scan/host_live --cache both"),
+        "scan  cold 1: scan/host_live\nscan  hot 1: scan/host_live");
+    assert_string_equal(
+        plan_words(HOST, NULL, "-k scan/host_live -a batch=1,2,4 -a max_ctx=4K,16K,64K --zip batch,max_ctx"),
+        "scan max_ctx=4K cold 1: scan/host_live\nscan batch=2,max_ctx=16K cold 1: scan/host_live\nscan batch=4,max_ctx=64K "
+        "cold 1: scan/host_live");
 }
 
 static void test_tunables(void **state)
 {
     (void)state;
     assert_string_equal(plan_words(HOST, NULL, "-k mix/host_[ms]* -t splits=1,64 -t stages=3,1"),
-        "mix  cold 1: mix/host_mma mix/host_split(splits=1;stages=3) mix/host_split(splits=1;stages=1) mix/host_split(splits=64;stages=3) "
+        "mix  cold 1: mix/host_mma mix/host_split(splits=1;stages=3) mix/host_split(splits=1;stages=1) "
+        "mix/host_split(splits=64;stages=3) "
         "mix/host_split(splits=64;stages=1) mix/host_gather");
     assert_string_equal(plan_words(HOST, NULL, "-k mix/host_split -t splits=65"), "-t splits=65: mix/host_split takes 1 to 64");
     assert_string_equal(plan_words(HOST, NULL, "-k mix/host_split -t slits=1"),
@@ -117,18 +124,22 @@ static void test_row(void **state)
     (void)state;
     assert_string_equal(plan_words(HOST, NULL, "--row mix/host_split~batch=64,ctx=128K,splits=8 --seed 7"),
         "mix batch=64,ctx=128K cold 7: mix/host_split(splits=8;stages=2)");
-    assert_string_equal(plan_words(HOST, NULL, "--row mix/host_split~batch=64;stages=3 --cache hot"), "mix batch=64 hot 1: mix/host_split(splits=4;stages=3)");
+    assert_string_equal(plan_words(HOST, NULL, "--row mix/host_split~batch=64;stages=3 --cache hot"),
+        "mix batch=64 hot 1: mix/host_split(splits=4;stages=3)");
     assert_string_equal(plan_words(HOST, NULL, "--row mix/host_mma"), "mix  cold 1: mix/host_mma");
     assert_string_equal(plan_words(CUDA, NULL, "--row mix/gather"), "mix  cold 1: mix/gather");
-    assert_string_equal(plan_words(HOST, NULL, "--row mix/host_mm"), "--row mix/host_mm: no such kernel; did you mean 'mix/host_mma'?");
+    assert_string_equal(
+        plan_words(HOST, NULL, "--row mix/host_mm"), "--row mix/host_mm: no such kernel; did you mean 'mix/host_mma'?");
     assert_string_equal(plan_words(HOST, NULL, "--row mix/cuda"),
         "--row mix/cuda: is a kernel of the cuda engine, this is the host engine; choose it by --device cuda");
     assert_string_equal(plan_words(HOST, NULL, "--row mix/host_mma~bacth=1"),
         "--row bacth: neither a dimension of op mix nor a tunable of that kernel; did you mean 'batch'?");
-    assert_string_equal(plan_words(HOST, NULL, "--row mix/host_mma~batch=0"), "--row batch=0: batch takes 1 to 4K requests in op mix");
+    assert_string_equal(
+        plan_words(HOST, NULL, "--row mix/host_mma~batch=0"), "--row batch=0: batch takes 1 to 4K requests in op mix");
     assert_string_equal(plan_words(HOST, NULL, "--row mix/host_mma~batch=1:4:*2"), "--row batch=1:4:*2: NAME=VALUE is expected");
     assert_string_equal(plan_words(HOST, NULL, "--row mix/host_mma~batch"), "--row batch: NAME=VALUE is expected");
-    assert_string_equal(plan_words(HOST, NULL, "--row mix/host_mma~topk=9"), "--row mix/host_mma topk=9: topk must be a multiple of 8");
+    assert_string_equal(
+        plan_words(HOST, NULL, "--row mix/host_mma~topk=9"), "--row mix/host_mma topk=9: topk must be a multiple of 8");
     assert_string_equal(plan_words(HOST, NULL, "--row mix/host_split~splits=99"), "--row splits=99: mix/host_split takes 1 to 64");
     assert_string_equal(plan_words(HOST, NULL, "--row mix/host_mma --cache both"),
         "--row mix/host_mma: one row is cold or hot, not both; give --cache cold or hot");
@@ -140,31 +151,44 @@ static void test_job_files(void **state)
 {
     (void)state;
     /* Sections run in order; what they leave open is [global]'s; equal problems are one group. */
-    assert_string_equal(plan_words(HOST, "[global]\nkernels = mix/host_mma\nctx = 1K\nseed = 5\n[a]\nbatch = 1,2\n[b]\nkernels = mix/host_split\nbatch = 2,4\n", ""),
+    assert_string_equal(plan_words(HOST,
+                            "[global]\nkernels = mix/host_mma\nctx = 1K\nseed = 5\n[a]\nbatch = 1,2\n[b]\nkernels = "
+                            "mix/host_split\nbatch = 2,4\n",
+                            ""),
         "mix batch=1,ctx=1K cold 5: mix/host_mma mix/host_gather\n"
         "mix batch=2,ctx=1K cold 5: mix/host_mma mix/host_split(splits=4;stages=2) mix/host_gather\n"
         "mix batch=4,ctx=1K cold 5: mix/host_split(splits=4;stages=2) mix/host_gather");
     /* The command line overrides an axis, a seed, a cache; -k narrows. */
-    assert_string_equal(plan_words(HOST, "[a]\nkernels = mix/host_*\nbatch = 1,2\nseed = 5\ncache = hot\n", "-a batch=4 --seed 6 --cache cold -k *mma"),
+    assert_string_equal(plan_words(HOST, "[a]\nkernels = mix/host_*\nbatch = 1,2\nseed = 5\ncache = hot\n",
+                            "-a batch=4 --seed 6 --cache cold -k *mma"),
         "mix batch=4 cold 6: mix/host_mma mix/host_gather");
     assert_string_equal(plan_words(HOST, "[a]\nkernels = mix/host_mma\ncache = both\nseed = 5\n", ""),
         "mix  cold 5: mix/host_mma mix/host_gather\nmix  hot 5: mix/host_mma mix/host_gather");
     /* skip: all comparisons of a line, any of the lines, the section's and [global]'s. */
-    assert_string_equal(plan_words(HOST, "[global]\nskip = batch=1 ctx=1K\n[a]\nkernels = scan/*,mix/host_mma\nbatch = 1,2,4\nctx = 1K,8K\nmax_ctx = 4K\nskip = batch>2\nskip = batch >= 2 ctx != 1K\n", "--skip *gather,*full"),
+    assert_string_equal(plan_words(HOST,
+                            "[global]\nskip = batch=1 ctx=1K\n[a]\nkernels = scan/*,mix/host_mma\nbatch = 1,2,4\nctx = "
+                            "1K,8K\nmax_ctx = 4K\nskip = batch>2\nskip = batch >= 2 ctx != 1K\n",
+                            "--skip *gather,*full"),
         "scan max_ctx=4K cold 1: scan/host_live\nscan batch=2,max_ctx=4K cold 1: scan/host_live\n"
         "mix batch=1 cold 1: mix/host_mma\nmix batch=2,ctx=1K cold 1: mix/host_mma");
     assert_string_equal(plan_words(HOST, "[a]\nkernels = mix/host_split\ntune.splits = 1,2\n", "--skip *gather"),
         "mix  cold 1: mix/host_split(splits=1;stages=2) mix/host_split(splits=2;stages=2)");
-    assert_string_equal(plan_words(HOST, "[a]\nkernels = mix/host_mma\nbatch = 1,2,4\nctx = 4K,2K,1K\nzip = batch,ctx\n", "--skip *gather"),
-        "mix batch=1,ctx=4K cold 1: mix/host_mma\nmix batch=2,ctx=2K cold 1: mix/host_mma\nmix batch=4,ctx=1K cold 1: mix/host_mma");
+    assert_string_equal(
+        plan_words(HOST, "[a]\nkernels = mix/host_mma\nbatch = 1,2,4\nctx = 4K,2K,1K\nzip = batch,ctx\n", "--skip *gather"),
+        "mix batch=1,ctx=4K cold 1: mix/host_mma\nmix batch=2,ctx=2K cold 1: mix/host_mma\nmix batch=4,ctx=1K cold 1: "
+        "mix/host_mma");
     /* A list of variants is run as it stands. */
-    assert_string_equal(plan_words(HOST, "[a]\nvariant = mix/host_split splits=8\nvariant = mix/host_mma\nvariant = mix/host_split stages=1,splits=2\n", ""),
+    assert_string_equal(
+        plan_words(HOST,
+            "[a]\nvariant = mix/host_split splits=8\nvariant = mix/host_mma\nvariant = mix/host_split stages=1,splits=2\n",
+            ""),
         "mix  cold 1: mix/host_split(splits=8;stages=2) mix/host_mma mix/host_split(splits=2;stages=1)");
     /* Problems that an op refuses are left out of a product. */
     assert_string_equal(plan_words(HOST, "[a]\nkernels = mix/host_mma\ntopk = 4:16:+4\n", "--skip *gather"),
         "mix topk=8 cold 1: mix/host_mma\nmix topk=16 cold 1: mix/host_mma");
     /* Kernels of the other engine are left out, and may lead nothing here. */
-    assert_string_equal(plan_words(CUDA, "[a]\nkernels = mix/*,scan/*\nfirst = mix/host_mma\n", ""), "mix  cold 1: mix/cuda mix/gather\nscan  cold 1: scan/early");
+    assert_string_equal(plan_words(CUDA, "[a]\nkernels = mix/*,scan/*\nfirst = mix/host_mma\n", ""),
+        "mix  cold 1: mix/cuda mix/gather\nscan  cold 1: scan/early");
 }
 
 static void test_refusals(void **state)
@@ -187,14 +211,20 @@ static void test_refusals(void **state)
         {NULL, "-k mix/* -a ctx=2M", "-a ctx=2097152: ctx takes 0 to 1M tokens in op mix"},
         {NULL, "-k mix/* -a batch=1:8", "-a batch=1:8: a range needs a step, as in 1:16:*2 or 64:512:+64"},
         {NULL, "-k mix/* -a batch=1 -a batch=2", "-a batch: is there twice; give one list"},
-        {NULL, "-k mix/* -a topk=9", "every problem of this selection is refused: topk must be a multiple of 8 (mix topk=9)"},
+        {NULL, "-k mix/* -a topk=9",
+            "every problem of this selection is refused: topk must be a multiple of 8 (mix topk=9)"},
         {NULL, "-k mix/host_mma --zip batch,ctx -a batch=1,2 -a ctx=1,2,3",
             "--zip batch has 2 values and ctx has 3; they are walked together"},
         {NULL, "-k mix/host_mma --zip batch", "--zip batch: two dimensions at least are walked together, as in batch,ctx"},
         {NULL, "-k mix/host_mma --zip batch,max_ctx", "--zip max_ctx: no selected op has this dimension (selected: mix)"},
-        {NULL, "-k mix/cuda", "1 kernel matches, but for the cuda engine (mix/cuda), and this is the host engine; choose it by --device cuda"},
-        {NULL, "-k *cuda,*early", "2 kernels match, but for the cuda engine (scan/early), and this is the host engine; choose it by --device cuda"},
-        {NULL, "-k mix/host_mma --skip mix/*", "no kernel is left to run: -k, --skip and the job file's kernels have none in common"},
+        {NULL, "-k mix/cuda",
+            "1 kernel matches, but for the cuda engine (mix/cuda), and this is the host engine; choose it by --device "
+            "cuda"},
+        {NULL, "-k *cuda,*early",
+            "2 kernels match, but for the cuda engine (scan/early), and this is the host engine; choose it by --device "
+            "cuda"},
+        {NULL, "-k mix/host_mma --skip mix/*",
+            "no kernel is left to run: -k, --skip and the job file's kernels have none in common"},
         {NULL, "-k mix/* -a batch=1:4096:+1 -a ctx=1:4096:+1",
             "this selection: 1.678e+07 problems of op mix; take fewer values or larger steps (at most 1048576)"},
         {NULL, "-k mix/host_mma -a batch=1:4096:+1 -a ctx=1:32:+1",
@@ -202,15 +232,19 @@ static void test_refusals(void **state)
         /* job files */
         {"[a]\nkernels = mix/*\nbathc = 1\n", "",
             "t.ini:3: bathc: no op has a dimension of that name, and it is no key; did you mean 'batch'?"},
-        {"[a]\nkernel = mix/*\n", "", "t.ini:2: kernel: no op has a dimension of that name, and it is no key; did you mean 'kernels'?"},
+        {"[a]\nkernel = mix/*\n", "",
+            "t.ini:2: kernel: no op has a dimension of that name, and it is no key; did you mean 'kernels'?"},
         {"[a]\nkernels = mix/*,\n", "", "t.ini:2: mix/*,: an empty word; remove the comma"},
-        {"[a]\nkernels = mix/*, mix/host_mna\n", "", "t.ini:2: mix/host_mna: no kernel matches; did you mean 'mix/host_mma'?"},
+        {"[a]\nkernels = mix/*, mix/host_mna\n", "",
+            "t.ini:2: mix/host_mna: no kernel matches; did you mean 'mix/host_mma'?"},
         {"[a]\nkernels = mix/*\nbatch = 1,,2\n", "", "t.ini:3: batch=1,,2: a value is missing"},
         {"[a]\nkernels = mix/*\nbatch = 1:8:*1\n", "", "t.ini:3: batch=1:8:*1: the factor must be at least *2"},
         {"[a]\nkernels = mix/*\nbatch = 5000\n", "", "t.ini:3: batch=5000: batch takes 1 to 4K requests in op mix"},
         {"[a]\nkernels = mix/*\nmax_ctx = 8K\n", "", "t.ini:3: max_ctx: no selected op has this dimension (selected: mix)"},
-        {"[global]\nmax_ctx = 8K\n[a]\nkernels = mix/*\n", "", "t.ini:2: max_ctx: no selected op has this dimension (selected: mix)"},
-        {"[a]\nkernels = mix/*\ntune.splis = 2\n", "", "t.ini:3: splis: no selected kernel has this tunable; did you mean 'splits'?"},
+        {"[global]\nmax_ctx = 8K\n[a]\nkernels = mix/*\n", "",
+            "t.ini:2: max_ctx: no selected op has this dimension (selected: mix)"},
+        {"[a]\nkernels = mix/*\ntune.splis = 2\n", "",
+            "t.ini:3: splis: no selected kernel has this tunable; did you mean 'splits'?"},
         {"[a]\nkernels = mix/*\ntune.splits = 2,0\n", "", "t.ini:3: splits=0: mix/host_split takes 1 to 64"},
         {"[a]\nkernels = mix/*\nbudget = 30s\n", "", "t.ini:3: budget: holds for the whole run; put it into [global]"},
         {"[global]\nbudget = soon\n[a]\nkernels = mix/*\n", "",
@@ -221,21 +255,28 @@ static void test_refusals(void **state)
         {"[a]\nkernels = mix/*\nskip = batch>\n", "",
             "t.ini:3: skip batch>: behind batch, a whole number is expected, with K or M for powers of 1024"},
         {"[a]\nkernels = mix/*\nskip = batch>8x\n", "", "t.ini:3: skip batch>8x: unexpected 'x' behind a number"},
-        {"[a]\nkernels = mix/*\nskip = >8\n", "", "t.ini:3: skip >8: DIM<VALUE is expected at '>8', as in batch>64 ctx>=128K"},
-        {"[a]\nkernels = mix/*\nskip = bacth>8\n", "", "t.ini:3: bacth: no op has a dimension of that name; did you mean 'batch'?"},
-        {"[a]\nkernels = mix/*\nskip = max_ctx>8\n", "", "t.ini:3: max_ctx: no selected op has this dimension (selected: mix)"},
-        {"[a]\nkernels = mix/host_mma\nskip = batch>=0\n", "", "every problem of this selection is left out by a 'skip' of the job file"},
+        {"[a]\nkernels = mix/*\nskip = >8\n", "",
+            "t.ini:3: skip >8: DIM<VALUE is expected at '>8', as in batch>64 ctx>=128K"},
+        {"[a]\nkernels = mix/*\nskip = bacth>8\n", "",
+            "t.ini:3: bacth: no op has a dimension of that name; did you mean 'batch'?"},
+        {"[a]\nkernels = mix/*\nskip = max_ctx>8\n", "",
+            "t.ini:3: max_ctx: no selected op has this dimension (selected: mix)"},
+        {"[a]\nkernels = mix/host_mma\nskip = batch>=0\n", "",
+            "every problem of this selection is left out by a 'skip' of the job file"},
         {"[a]\nkernels = mix/*\nzip = batch,batch\n", "", "t.ini:3: batch,batch: batch is there twice"},
         {"[a]\nkernels = mix/*\nbatch = 1,2\nctx = 1,2\ntopk = 8,16\nzip = batch,ctx\nzip = ctx,topk\n", "",
             "t.ini:7: ctx is in another zip, too"},
-        {"[a]\nkernels = mix/*\nvariant = mix/host_mma\n", "", "t.ini:3: variant: stands beside kernels; a section has one or the other"},
+        {"[a]\nkernels = mix/*\nvariant = mix/host_mma\n", "",
+            "t.ini:3: variant: stands beside kernels; a section has one or the other"},
         {"[a]\nvariant = mix/host_mna\n", "", "t.ini:2: mix/host_mna: no kernel matches; did you mean 'mix/host_mma'?"},
-        {"[a]\nvariant = mix/host_split split=2\n", "", "t.ini:2: split: mix/host_split has no such tunable; did you mean 'splits'?"},
+        {"[a]\nvariant = mix/host_split split=2\n", "",
+            "t.ini:2: split: mix/host_split has no such tunable; did you mean 'splits'?"},
         {"[a]\nvariant = mix/host_split splits=65\n", "", "t.ini:2: splits=65: mix/host_split takes 1 to 64"},
         {"[a]\nvariant = mix/host_split splits\n", "",
             "t.ini:2: variant mix/host_split splits: up to 4 NAME=VALUE of tunables are expected behind the kernel"},
         {"[a]\nkernels = mix/*\n", "-a max_ctx=8K", "-a max_ctx: no selected op has this dimension (selected: mix)"},
-        {"[a]\nkernels = mix/*\n", "-k scan/*", "no kernel is left to run: -k, --skip and the job file's kernels have none in common"},
+        {"[a]\nkernels = mix/*\n", "-k scan/*",
+            "no kernel is left to run: -k, --skip and the job file's kernels have none in common"},
     };
     (void)state;
     for (int i = 0; i < COUNT(cases); i++) assert_string_equal(plan_words(HOST, cases[i][0], cases[i][1]), cases[i][2]);
@@ -269,8 +310,12 @@ static void test_round_trip(void **state)
         {NULL, "-k * -a batch=1,3 --cache both"},
         {NULL, "-k mix/* -t splits=1:8:*2 --first mix/host_split"},
         {NULL, "--row mix/host_split~splits=8,batch=3"},
-        {"[a]\nkernels = mix/host_mma\nbatch = 1,2\n[b]\nkernels = mix/*\nbatch = 2,3\ntune.splits = 1,2\nseed = 4\n[c]\nkernels = scan/*\ncache = hot\nmax_ctx = 1025\n", ""},
-        {"[global]\nbudget = 90s\nnoise = 0.1\ntimeout = 3s\nrounds = 7\n[a]\nkernels = scan/host_live\nbatch = 1:512:*2\nmax_ctx = 1024:1M:*2\n", ""},
+        {"[a]\nkernels = mix/host_mma\nbatch = 1,2\n[b]\nkernels = mix/*\nbatch = 2,3\ntune.splits = 1,2\nseed = "
+         "4\n[c]\nkernels = scan/*\ncache = hot\nmax_ctx = 1025\n",
+            ""},
+        {"[global]\nbudget = 90s\nnoise = 0.1\ntimeout = 3s\nrounds = 7\n[a]\nkernels = scan/host_live\nbatch = "
+         "1:512:*2\nmax_ctx = 1024:1M:*2\n",
+            ""},
     };
     (void)state;
     for (int i = 0; i < COUNT(cases); i++) {
@@ -282,7 +327,8 @@ static void test_round_trip(void **state)
         if (make_plan(HOST, content, "", &second, &again)) fail_msg("%s\n%s", why, content);
         assert_int_equal(first.n, second.n);
         assert_memory_equal(first.group, second.group, (size_t)first.n * sizeof *first.group);
-        assert_true(again.budget_s == cli.budget_s && again.width_pct == cli.width_pct && again.rounds == cli.rounds && again.timeout_s == cli.timeout_s);
+        assert_true(again.budget_s == cli.budget_s && again.width_pct == cli.width_pct && again.rounds == cli.rounds &&
+                    again.timeout_s == cli.timeout_s);
         plan_free(&first), plan_free(&second);
         cli_free(&cli), cli_free(&again);
         free(content), free(r.entry);
@@ -297,7 +343,10 @@ static void test_dry_run(void **state)
     char           *content = NULL;
     size_t          size = 0;
     (void)state;
-    assert_int_equal(make_plan(HOST, "[a]\nkernels = mix/host_[ms]*\nctx = 128K\nbatch = 1:128:*4\n[b]\nkernels = scan/host_full\n", "", &plan, &cli), 0);
+    assert_int_equal(
+        make_plan(HOST, "[a]\nkernels = mix/host_[ms]*\nctx = 128K\nbatch = 1:128:*4\n[b]\nkernels = scan/host_full\n", "",
+            &plan, &cli),
+        0);
     FILE *f = open_memstream(&content, &size);
     plan_print(f, &plan, &r, &machines[HOST], &cli);
     fclose(f);
@@ -319,8 +368,14 @@ static void test_dry_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_command_line), cmocka_unit_test(test_tunables), cmocka_unit_test(test_row), cmocka_unit_test(test_job_files),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_settings), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_dry_run),
+        cmocka_unit_test(test_command_line),
+        cmocka_unit_test(test_tunables),
+        cmocka_unit_test(test_row),
+        cmocka_unit_test(test_job_files),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_dry_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
