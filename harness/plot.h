@@ -7,10 +7,12 @@
 struct plot_result {
     int  written;
     char note[256];   /* empty, or what was in the way: "gnuplot not found: no plots; apt-get install gnuplot-nox" */
+    bool unfit;       /* gnuplot, the folder or plots/lines.gp stood in the way, not the rows */
 };
 
 /* Writes folder/plots/<op>-<dim>-<fixed dims>.{gp,dat,svg}: for each op and each dimension with at least two values, time
- * against it with intervals, probe and limit drawn; and the speed-up over the first kernel. */
+ * against it with intervals, probe and limit drawn; and the speed-up over the first kernel. At most 12, those with most points
+ * first; the note says how many more there would be. */
 struct plot_result plot_run(const char *folder, const struct table *);
 
 #endif

@@ -1,0 +1,288 @@
+#include "plot_script.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base.h"
+#include "csv.h"
+#include "format.h"
+#include "registry.h"
+
+enum { WIDTH = 640, AXES = 300, TITLE_LINE = 25, KEY_LINE = 31, MOST_TICKS = 9 };   /* pixels, but for the last */
+
+static char *add(char *ret, size_t size, const char *word) {
+    size_t n = strlen(ret);
+    if (n < size) text(ret + n, size - n, "%s", word);
+    return ret;
+}
+
+/* In what the rows of the op differ beside dims, so that a figure's name must say which it shows. */
+static void regime_varies(const struct table *table, const struct row *like, bool *seed, bool *cache, bool *engine) {
+    *cache = *engine = *seed = false;
+    for (int i = 0; i < table->n; i++) {
+        const struct row *row = &table->row[i];
+        if (strcmp(row->op, like->op)) continue;
+        *cache |= strcmp(row->cache, like->cache) != 0;
+        *engine |= strcmp(row->engine, like->engine) != 0;
+        *seed |= row->seed != like->seed;
+    }
+}
+
+char *figure_name(const struct table *table, const struct figure *f, char *ret, size_t size) {
+    char word[100], number[32];
+    bool seed, cache, engine;
+    text(ret, size, "%s-%s", f->like->op, f->dim);
+    for (int d = 0; d < f->like->n_dims; d++) {
+        const struct row_dim *dim = &f->like->dim[d];
+        if (!strcmp(dim->name, f->dim) || !dim_varies(table, f->like->op, dim->name)) continue;
+        add(ret, size, text(word, sizeof(word), "-%s%s", dim->name, value_text(dim->value, number, sizeof(number))));
+    }
+    regime_varies(table, f->like, &seed, &cache, &engine);
+    if (engine) add(ret, size, text(word, sizeof(word), "-%s", f->like->engine));
+    if (cache) add(ret, size, text(word, sizeof(word), "-%s", f->like->cache));
+    if (seed) add(ret, size, text(word, sizeof(word), "-seed%lld", (long long)f->like->seed));
+    if (f->ratio) add(ret, size, "-speedup");
+    if (f->page) add(ret, size, text(word, sizeof(word), "-%d", f->page + 1));
+    for (char *c = ret; *c; c++) {
+        if (!isalnum((unsigned char)*c) && !strchr("-_.", *c)) *c = '_';
+    }
+    if (ret[0] == '.' || ret[0] == '-') ret[0] = '_';
+    return ret;
+}
+
+/* Times are drawn in the unit of their geometric middle. */
+static const struct { const char *name; double ns; } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+
+struct range {
+    double lo, hi;
+    bool   log;
+};
+
+/* Of all that is drawn; limits and probes too, bars too. */
+static struct range y_range(const struct figure *f) {
+    struct range r = {INFINITY, 0, false};
+    for (int c = 0; c < f->n; c++) {
+        for (int i = 0; i < f->curve[c].n; i++) {
+            const struct point *p = &f->curve[c].point[i];
+            if (!isfinite(p->y)) continue;
+            if (p->lo < r.lo) r.lo = p->lo;
+            if (p->hi > r.hi) r.hi = p->hi;
+        }
+    }
+    r.log = r.hi >= 6 * r.lo;
+    return r;
+}
+
+static struct range x_range(const struct figure *f) {
+    struct range r = {INFINITY, -INFINITY, false};
+    for (int c = 0; c < f->n; c++) {
+        for (int i = 0; i < f->curve[c].n; i++) {
+            double x = (double)f->curve[c].point[i].x;
+            if (x < r.lo) r.lo = x;
+            if (x > r.hi) r.hi = x;
+        }
+    }
+    r.log = r.lo > 0 && r.hi >= 8 * r.lo;
+    return r;
+}
+
+static int unit_of(const struct figure *f, struct range y) {
+    int unit = 0;
+    double middle = sqrt(y.lo) * sqrt(y.hi);
+    if (f->ratio) return 0;
+    while (unit + 1 < COUNT(units) && middle >= 1.5 * units[unit + 1].ns) unit++;
+    return unit;
+}
+
+/* Between quotes of gnuplot's plain kind, where nothing is special but the quote itself. */
+static void put_quoted(FILE *out, const char *words) {
+    char tame[700];
+    fputc('\'', out);
+    for (const char *c = tame_text(words, tame, sizeof(tame)); *c; c++) fprintf(out, "%s%c", *c == '\'' ? "'" : "", *c);
+    fputc('\'', out);
+}
+
+static void put_number(FILE *out, double value) {
+    char number[32];
+    fputs(isnan(value) ? "NaN" : real_text(value, number), out);
+}
+
+char *figure_data(const struct figure *f) {
+    char *bytes, tame[200];
+    size_t size;
+    FILE *out = open_memstream(&bytes, &size);
+    double scale = f->ratio ? 1 : units[unit_of(f, y_range(f))].ns;
+    for (int c = 0; c < f->n; c++) {
+        fputc('"', out);   /* the block's title: a double quote can't stand in it */
+        for (const char *s = tame_text(f->curve[c].label, tame, sizeof(tame)); *s; s++) fputc(*s == '"' ? '\'' : *s, out);
+        fputs("\"\n", out);
+        for (int i = 0; i < f->curve[c].n; i++) {
+            const struct point *p = &f->curve[c].point[i];
+            const double cell[] = {(double)p->x, p->y / scale, p->lo / scale, p->hi / scale};
+            for (int k = 0; k < COUNT(cell); k++) {
+                if (k) fputc(' ', out);
+                put_number(out, cell[k]);
+            }
+            fputc('\n', out);
+        }
+        fputs("\n\n", out);
+    }
+    if (fclose(out)) die(EXIT_ENVIRONMENT, "out of host memory for a plot");
+    return bytes;
+}
+
+static int ascending(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The x that were measured, thinned until their labels stand apart: the distance between two is at least 1 / MOST_TICKS. */
+static void put_x_ticks(FILE *out, const struct figure *f, struct range x) {
+    int64_t all[4096];
+    int n = 0;
+    for (int c = 0; c < f->n; c++) {
+        for (int i = 0; i < f->curve[c].n && n < COUNT(all); i++) all[n++] = f->curve[c].point[i].x;
+    }
+    qsort(all, (size_t)n, sizeof(all[0]), ascending);
+    double span = x.log ? log(x.hi / x.lo) : x.hi - x.lo, last = -INFINITY;
+    bool first = true;
+    fputs("set xtics (", out);
+    for (int i = 0; i < n; i++) {
+        double value = (double)all[i], at = span > 0 ? (x.log ? log(value / x.lo) : value - x.lo) / span : 0;
+        if (at - last < 0.999 / MOST_TICKS) continue;
+        char label[32];
+        fprintf(out, "%s'%s' ", first ? "" : ", ", value_text(all[i], label, sizeof(label)));
+        put_number(out, value);
+        first = false;
+        last = at;
+    }
+    fputs(")\n", out);
+}
+
+/* On a log axis 1, 2, 5 where the range is short, else powers of ten; on a plain one gnuplot's own choice is good. */
+static void put_y_ticks(FILE *out, struct range y) {
+    static const double steps[] = {1, 2, 5};
+    bool fine = y.hi < 300 * y.lo, first = true;
+    if (!y.log) return;
+    fputs("set ytics (", out);
+    for (int decade = (int)floor(log10(y.lo)); decade <= (int)ceil(log10(y.hi)); decade++) {
+        for (int s = 0; s < (fine ? 3 : 1); s++) {
+            char number[32];
+            double value = steps[s] * pow(10, decade);
+            if (value < y.lo * 0.999 || value > y.hi * 1.001) continue;
+            if (value < 0.01 || value >= 1e9) text(number, sizeof(number), "1e%d", decade);
+            else if (value < 1) text(number, sizeof(number), "%g", value);
+            else amount_text(round(value), number, sizeof(number));
+            char *point = value >= 1 ? strchr(number, '.') : NULL;   /* "2.00" -> "2" */
+            if (point) *point = '\0';
+            fprintf(out, "%s'%s' ", first ? "" : ", ", number);
+            put_number(out, value);
+            first = false;
+        }
+    }
+    fputs(")\n", out);
+}
+
+/* Room around what is drawn; a range of nothing gets some. */
+static struct range padded(struct range r, double factor) {
+    if (r.log) return (struct range){r.lo / factor, r.hi * factor, true};
+    double room = r.hi > r.lo ? (factor - 1) * (r.hi - r.lo) : r.hi != 0 ? fabs(r.hi) / 2 : 1;
+    return (struct range){r.lo - room, r.hi + room, false};
+}
+
+static void put_range(FILE *out, char axis, struct range r) {
+    if (r.log) fprintf(out, "set logscale %c\n", axis);
+    fprintf(out, "set %crange [", axis);
+    put_number(out, r.lo);
+    fputs(":", out);
+    put_number(out, r.hi);
+    fputs("]\n", out);
+}
+
+/* "attn, cold, cuda" above "heads=64, ctx=128K, window=128". Returns how many lines. */
+static int put_title(FILE *out, const struct figure *f) {
+    enum { LINE = 64 };
+    char line[900], dim[64], number[32];
+    int lines = 1;
+    text(line, sizeof(line), "%s%s%s%s%s%s%s", f->like->op, f->like->cache[0] ? ", " : "", f->like->cache, f->like->engine[0] ? ", " : "",
+        f->like->engine, f->ratio ? ": speed-up over " : "", f->ratio ? f->base : "");
+    fputs("title = ", out);
+    put_quoted(out, line);
+    line[0] = '\0';
+    for (int d = 0; d < f->like->n_dims; d++) {
+        if (!strcmp(f->like->dim[d].name, f->dim)) continue;
+        text(dim, sizeof(dim), "%s=%s", f->like->dim[d].name, value_text(f->like->dim[d].value, number, sizeof(number)));
+        if (line[0] && strlen(line) + 2 + strlen(dim) > LINE) {
+            fputs(".\"\\n\".", out);
+            put_quoted(out, add(line, sizeof(line), ","));
+            line[0] = '\0';
+            lines++;
+        }
+        if (line[0]) add(line, sizeof(line), ", ");
+        add(line, sizeof(line), dim);
+    }
+    if (line[0]) {
+        fputs(".\"\\n\".", out);
+        put_quoted(out, line);
+        lines++;
+    }
+    fputc('\n', out);
+    return lines;
+}
+
+static void put_labels(FILE *out, const struct figure *f, int unit) {
+    char label[300];
+    fputs("xname = ", out);
+    put_quoted(out, text(label, sizeof(label), f->unit[0] && strcmp(f->unit, f->dim) ? "%s (%s)" : "%s", f->dim, f->unit));
+    fputs("\nyname = ", out);
+    put_quoted(out, f->ratio ? "speed-up" : text(label, sizeof(label), "time of one call (%s)", units[unit].name));
+    fputc('\n', out);
+}
+
+/* Blocks of each kind: kernels first, then probes, then limits. */
+static void put_blocks(FILE *out, const struct figure *f) {
+    int kernels = 0, probes = 0, limits = 0;
+    fputs("styles = '", out);
+    for (int c = 0; c < f->n; c++) {
+        if (f->curve[c].style >= 0) fprintf(out, "%s%d", kernels++ ? " " : "", f->curve[c].style + 1);
+        else if (f->curve[c].style == -1) probes++;
+        else limits++;
+    }
+    fprintf(out, "'\nkernels = %d\nprobes = %d\nlimits = %d\n", kernels, probes, limits);
+}
+
+/* In as many columns as the widest label leaves room for. */
+static int key_rows(const struct figure *f) {
+    size_t widest = 1;
+    for (int c = 0; c < f->n; c++) {
+        if (strlen(f->curve[c].label) > widest) widest = strlen(f->curve[c].label);
+    }
+    int fit = WIDTH / (int)(11 * widest + 70);
+    return fit > 1 ? (f->n + fit - 1) / fit : f->n;
+}
+
+char *figure_script(const struct figure *f, const char *name, const char *look) {
+    char *bytes;
+    size_t size;
+    FILE *out = open_memstream(&bytes, &size);
+    struct range x = x_range(f), y = y_range(f);
+    int unit = unit_of(f, y);
+    y.lo /= units[unit].ns;
+    y.hi /= units[unit].ns;
+    if (!y.log) y.lo = 0;
+    fprintf(out, "data = '%s.dat'\nfigure = '%s.svg'\n", name, name);
+    put_blocks(out, f);
+    int rows = key_rows(f), head = 18 + TITLE_LINE * put_title(out, f), foot = 86 + KEY_LINE * rows;
+    put_labels(out, f, unit);
+    fprintf(out, "width = %d.0\nheight = %d.0\nhead = %d.0\nfoot = %d.0\nkey_rows = %d\n", WIDTH, head + AXES + foot, head, foot, rows);
+    put_range(out, 'x', padded(x, x.log ? 1.12 : 1.04));
+    struct range room = padded(y, y.log ? 1.25 : 1.08);
+    if (!y.log) room.lo = 0;
+    put_range(out, 'y', room);
+    put_x_ticks(out, f, x);
+    put_y_ticks(out, room);
+    fprintf(out, "\n%s", look);
+    if (fclose(out)) die(EXIT_ENVIRONMENT, "out of host memory for a plot");
+    return bytes;
+}
