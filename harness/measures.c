@@ -6,7 +6,7 @@
 #include "base.h"
 
 /* Ceilings are medians too: a time this far under the limit is no longer noise. */
-static const double IMPLAUSIBLE_BELOW = 0.95, NOISY_ABOVE_PCT = 5;
+static const double IMPLAUSIBLE_BELOW = 0.95, NOISY_ABOVE_PCT = 5, MODES_APART = 1.03;
 
 double measures_probe_ns(const struct timer *timer)
 {
@@ -34,11 +34,12 @@ static double bytes_of(const struct kernel *kernel, const struct workload *w)
 static void set_marks(struct row *ret, const struct summary *summary)
 {
     double width_pct = 100 * (summary->hi - summary->lo) / summary->median;
+    bool bimodal = summary->bimodal && summary->mode_high > MODES_APART * summary->mode_low;   /* nearer ones change no verdict */
     text(ret->marks, sizeof ret->marks, "%s%s%s", width_pct <= NOISY_ABOVE_PCT ? "" : "noisy;", summary->drifting ? "drifting;" : "",
-         summary->bimodal ? "bimodal;" : "");
+         bimodal ? "bimodal;" : "");
     size_t length = strlen(ret->marks);
     if (length) ret->marks[length - 1] = 0;
-    if (summary->bimodal) text(ret->reason, sizeof ret->reason, "two modes: %.4g and %.4g ns", summary->mode_low, summary->mode_high);
+    if (bimodal) text(ret->reason, sizeof ret->reason, "two modes: %.4g and %.4g ns", summary->mode_low, summary->mode_high);
     else if (!(width_pct <= NOISY_ABOVE_PCT)) text(ret->reason, sizeof ret->reason, "interval is %.2g %% of the median wide", width_pct);
 }
 

@@ -1,0 +1,122 @@
+/* Comparison of outputs: what must never pass does not, and the words say where. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compare.h"
+
+enum { ROWS = 6, COLUMNS = 8 };
+
+static int64_t rows(const struct problem *p) { return p->dim[0] * p->dim[1]; }
+static int64_t row_bytes(const struct problem *p) { return p->dim[2] * (int64_t)sizeof(float); }
+
+/* out[batch, heads, width] in fp32, 1e-3 a row. */
+static const struct op op = {
+    .name = "toy",
+    .dim = {{.name = "batch"}, {.name = "heads"}, {.name = "width"}},
+    .tensor = {{.name = "out", .shape = "[batch, heads, width]", .dtype = F32, .role = OUT, .tolerance = {1e-3, 0}, .rows = rows, .row_bytes = row_bytes}},
+};
+static const struct problem problem = {.op = &op, .dim = {2, 3, COLUMNS}};
+
+struct data {
+    float   got[ROWS][COLUMNS];
+    double  ref[ROWS * COLUMNS];
+    uint8_t checked[ROWS];
+};
+
+static struct data equal_data(void)
+{
+    struct data d;
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < COLUMNS; c++) {
+            d.ref[r * COLUMNS + c] = 1 + r * 0.25 + c;
+            d.got[r][c] = (float)d.ref[r * COLUMNS + c];
+        }
+    memset(d.checked, 1, sizeof d.checked);
+    return d;
+}
+
+static struct worst compare(const struct data *d)
+{
+    return compare_rows(&problem, 0, d->got, sizeof d->got[0], 0x7b, d->ref, d->checked);
+}
+
+static void equal_passes(void **state)
+{
+    (void)state;
+    struct data d = equal_data();
+    struct worst w = compare(&d);
+    assert_true(w.excess == 0);
+    assert_int_equal(w.failed_rows, 0);
+    assert_int_equal(w.rows, ROWS);
+}
+
+static void nan_and_inf_never_pass(void **state)
+{
+    (void)state;
+    const float bad[] = {NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < 3; i++) {
+        struct data d = equal_data();
+        d.got[4][5] = bad[i];
+        struct worst w = compare(&d);
+        assert_false(w.excess <= 1);
+        assert_true(w.nan);
+        assert_int_equal(w.row, 4);
+        assert_int_equal(w.column, 5);
+    }
+    struct data d = equal_data();   /* a number where the reference has -inf fails too; -inf there passes */
+    d.ref[0] = -INFINITY;
+    assert_false(compare(&d).excess <= 1);
+    d.got[0][0] = -INFINITY;
+    assert_true(compare(&d).excess <= 1);
+}
+
+/* The row bound and the element bound each bite on their own. */
+static void bounds(void **state)
+{
+    (void)state;
+    struct data d = equal_data();
+    for (int c = 0; c < COLUMNS; c++) d.got[2][c] *= 1.0009f;
+    assert_true(compare(&d).excess <= 1);
+    for (int c = 0; c < COLUMNS; c++) d.got[2][c] = (float)(d.ref[2 * COLUMNS + c] * 1.0011);
+    struct worst w = compare(&d);
+    assert_true(w.excess > 1 && w.excess < 1.2);
+    assert_int_equal(w.row, 2);
+    assert_int_equal(w.failed_rows, 1);
+    assert_true(fabs(w.err_rel - 1.1e-3) < 1e-5);
+}
+
+static void unwritten_is_told(void **state)
+{
+    (void)state;
+    struct data d = equal_data();
+    memset(&d.got[5][7], 0x7b, sizeof(float));
+    struct worst w = compare(&d);
+    assert_true(w.untouched);
+    char where[64];
+    assert_string_equal(element_text(&problem, 0, w.row, w.column, where, sizeof where), "out[1, 2, 7]");
+}
+
+static void rows_without_a_reference_are_left_out(void **state)
+{
+    (void)state;
+    struct data d = equal_data();
+    d.got[3][0] = NAN;
+    d.checked[3] = 0;
+    struct worst w = compare(&d);
+    assert_true(w.excess <= 1);
+    assert_int_equal(w.rows, ROWS - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_passes), cmocka_unit_test(nan_and_inf_never_pass), cmocka_unit_test(bounds),
+        cmocka_unit_test(unwritten_is_told), cmocka_unit_test(rows_without_a_reference_are_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
