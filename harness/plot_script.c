@@ -114,8 +114,11 @@ char *figure_data(const struct figure *f) {
     FILE *out = open_memstream(&bytes, &size);
     double scale = f->ratio ? 1 : units[unit_of(f, y_range(f))].ns;
     for (int c = 0; c < f->n; c++) {
-        fputc('"', out);   /* the block's title: a double quote can't stand in it */
-        for (const char *s = tame_text(f->curve[c].label, tame, sizeof(tame)); *s; s++) fputc(*s == '"' ? '\'' : *s, out);
+        fputc('"', out);   /* the block's title: a double quote can't stand in it, a backslash is two */
+        for (const char *s = tame_text(f->curve[c].label, tame, sizeof(tame)); *s; s++) {
+            if (*s == '\\') fputc('\\', out);
+            fputc(*s == '"' ? '\'' : *s, out);
+        }
         fputs("\"\n", out);
         for (int i = 0; i < f->curve[c].n; i++) {
             const struct point *p = &f->curve[c].point[i];

@@ -201,10 +201,20 @@ static void print_failures(FILE *out, const struct table *table, const struct re
     if (failed > shown) fprintf(out, "  and %d more: the column `repeat` of rows.csv\n", failed - shown);
 }
 
-static void print_next(FILE *out, const char *command, const char *what, const struct report_options *o) {
-    fprintf(out, "  ");
-    if (4 + strlen(command) + strlen(what) <= (size_t)o->width) fprintf(out, "%s  %s\n", command, what);
-    else wrap_command(out, o->width, 2, 4, command);
+/* Two commands with a word each; a word that has no room is left out. */
+static void print_next(FILE *out, const struct report_options *o) {
+    char command[2][600];
+    static const char *const what[] = {"for a pull request", "draws the plots again"};
+    text(command[0], sizeof(command[0]), "./kbench report %s --markdown", o->folder);
+    text(command[1], sizeof(command[1]), "./kbench plot %s", o->folder);
+    bool aligned = strlen(command[0]) + 4 + strlen(what[1]) <= (size_t)o->width;
+    fprintf(out, "next:\n");
+    for (int i = 0; i < 2; i++) {
+        bool fits = strlen(command[i]) + 4 + strlen(what[i]) <= (size_t)o->width;
+        fprintf(out, "  ");
+        if (fits) fprintf(out, "%-*s  %s\n", aligned ? (int)strlen(command[0]) : 0, command[i], what[i]);
+        else wrap_command(out, o->width, 2, 4, command[i]);
+    }
 }
 
 void report_summary(FILE *out, const struct table *table, const struct report_options *o) {
@@ -212,7 +222,7 @@ void report_summary(FILE *out, const struct table *table, const struct report_op
         markdown_summary(out, table, o);
         return;
     }
-    char words[600], command[600];
+    char words[600];
     fputc('\n', out);
     fputs(on(o, BOLD), out);
     counts_text(table, words, sizeof(words));
@@ -220,13 +230,8 @@ void report_summary(FILE *out, const struct table *table, const struct report_op
     fputs(off(o, BOLD), out);
     print_failures(out, table, o);
     if (o->folder) fprintf(out, "run folder: %s\n", o->folder);
-    if (o->next) {
-        fprintf(out, "%s\n", o->next);
-    } else if (o->folder) {
-        fprintf(out, "next:\n");
-        print_next(out, text(command, sizeof(command), "./kbench report %s --markdown", o->folder), "for a pull request", o);
-        print_next(out, text(command, sizeof(command), "./kbench plot %s", o->folder), "draws plots/*.svg", o);
-    }
+    if (o->next) fprintf(out, "%s\n", o->next);
+    else if (o->folder) print_next(out, o);
 }
 
 void report_all(FILE *out, const struct machine *machine, const struct table *table, const struct report_options *options) {

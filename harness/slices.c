@@ -104,7 +104,7 @@ static int better_first(const void *p, const void *q) {
 /* The first of each axis, then the second of each. */
 static struct slice *take_turns(struct slices from) {
     struct slice *ret = must_alloc((size_t)from.n, sizeof(ret[0]));
-    qsort(from.slice, (size_t)from.n, sizeof(from.slice[0]), better_first);
+    if (from.n) qsort(from.slice, (size_t)from.n, sizeof(from.slice[0]), better_first);
     int n = 0;
     for (int turn = 0; n < from.n; turn++) {
         for (int s = 0, place = 0; s < from.n; s++) {

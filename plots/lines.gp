@@ -25,11 +25,11 @@ set style line 10 lc rgb '#D8D8D8' lw 1 dt solid
 # Everything in its place by pixels: left to itself gnuplot spends a third of the height on gaps, and cuts long labels off.
 set tmargin at screen 1 - head / height
 set bmargin at screen foot / height
-set lmargin at screen 104.0 / width
+set lmargin at screen 112.0 / width
 set rmargin at screen 1 - 26.0 / width
 set label 1 title at screen 0.5, screen 1 - 20.0 / height center font ',17'
 set label 2 xname at screen 0.54, screen (foot - 56.0) / height center
-set label 3 yname at screen 20.0 / width, screen (1 + (foot - head) / height) / 2 center rotate by 90
+set label 3 yname at screen 18.0 / width, screen (1 + (foot - head) / height) / 2 center rotate by 90
 set border 3 lw 1.2 lc rgb '#404040'
 set tics nomirror out scale 0.5 textcolor rgb '#202020'
 set xtics offset 0, 0.35
@@ -37,6 +37,8 @@ set ytics offset 0.4, 0
 set grid xtics ytics ls 10
 set key at screen 0.5, screen (foot - 74.0) / height center top vertical maxrows key_rows reverse Left samplen 2 spacing 1.05 width -2
 
-plot for [i=0:kernels-1] data index i using 1:2:3:4 with yerrorlines ls (word(styles, i+1) + 0) title columnheader(1), \
-     for [i=kernels:kernels+probes-1] data index i using 1:2 with lines ls 8 title columnheader(1), \
-     for [i=kernels+probes:kernels+probes+limits-1] data index i using 1:2 with lines ls 9 title columnheader(1)
+# A loop over nothing would make gnuplot 5.4 forget other lines' entries in the key, hence the pieces.
+lines = "plot for [i=0:kernels-1] data index i using 1:2:3:4 with yerrorlines ls (word(styles, i+1) + 0) title columnheader(1)"
+if (probes > 0) lines = lines . ", for [i=kernels:kernels+probes-1] data index i using 1:2 with lines ls 8 title columnheader(1)"
+if (limits > 0) lines = lines . ", for [i=kernels+probes:kernels+probes+limits-1] data index i using 1:2 with lines ls 9 title columnheader(1)"
+eval lines
