@@ -9,6 +9,7 @@
 #include "base.h"
 #include "commands.h"
 #include "report.h"
+#include "runfolder.h"
 #include "supervisor.h"
 #include "version.h"
 
@@ -48,34 +49,49 @@ static void show_program(FILE *out, const char *name, const char *command, const
     fprintf(out, "  %-12s  %-9s  %s\n", name, *line ? "found" : "not found", *line ? line : for_what);
 }
 
-static void show_engine(FILE *out, struct cli *cli, const char *device)
+static void show_machine(FILE *out, const struct machine *m)
+{
+    struct report_options options = {.width = 80};
+    char floor[24], event[24], latency[24];
+    report_machine(out, m, &options);
+    fprintf(out, "  %s\n  timer floors: empty kernel %s as rows are timed, %s %s; one block's latency %s\n\n", m->features,
+            ns_text(m->ceilings.floor_ns, floor, sizeof floor), m->engine == CUDA ? "between two events" : "resolution of the clock",
+            ns_text(m->ceilings.event_ns, event, sizeof event), ns_text(m->ceilings.latency_ns, latency, sizeof latency));
+}
+
+/* What env.json says of the machine, on stdout. */
+static void show_json(FILE *out, const struct cli *cli, const struct machine *machine)
+{
+    struct env env = {.command = cli->command_line, .machine = machine};
+    char *json = env_json(&env);
+    fputs(json, out);
+    free(json);
+}
+
+/* False: there is no such engine here. */
+static bool show_engine(FILE *out, struct cli *cli, const char *device)
 {
     struct supervisor sv;
     struct cli one = *cli;
     one.device = device;
     one.wrap = NULL;
     supervisor_open(&sv, &one, &never);
-    if (strcmp(device, "auto") || sv.hello.machine.engine == CUDA) {
-        supervisor_measure(&sv);
-        const struct machine *m = &sv.hello.machine;
-        struct report_options options = {.width = 80};
-        char floor[24], event[24], latency[24];
-        report_machine(out, m, &options);
-        fprintf(out, "  %s\n  timer floors: empty kernel %s as rows are timed, %s %s; one block's latency %s\n\n", m->features,
-                ns_text(m->ceilings.floor_ns, floor, sizeof floor), ns_text(m->ceilings.event_ns, event, sizeof event),
-                m->engine == CUDA ? "between two events" : "resolution of the clock", ns_text(m->ceilings.latency_ns, latency, sizeof latency));
-    } else {
-        fprintf(out, "no cuda engine: %s\n\n", sv.hello.why_not_cuda);
-    }
+    bool there = strcmp(device, "auto") || sv.hello.machine.engine == CUDA;
+    if (there) supervisor_measure(&sv);
+    if (there && cli->json) show_json(out, cli, &sv.hello.machine);
+    else if (there) show_machine(out, &sv.hello.machine);
+    else if (!cli->json) fprintf(out, "no cuda engine: %s\n\n", sv.hello.why_not_cuda);
     supervisor_close(&sv);
+    return there;
 }
 
 int command_doctor(struct cli *cli)
 {
-    printf("kbench %s\n\n", KBENCH_VERSION);
     bool chosen = cli->device && strcmp(cli->device, "auto");
-    if (!chosen) show_engine(stdout, cli, "auto");
-    show_engine(stdout, cli, chosen ? cli->device : "host");
+    if (!cli->json) printf("kbench %s\n\n", KBENCH_VERSION);
+    bool cuda = !chosen && show_engine(stdout, cli, "auto");
+    if (!(cuda && cli->json)) show_engine(stdout, cli, chosen ? cli->device : "host");
+    if (cli->json) return fflush(stdout) ? EXIT_ENVIRONMENT : EXIT_OK;
     printf("libraries opened at run time\n");
     show_libraries(stdout);
     printf("programs\n");
