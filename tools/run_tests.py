@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 
-SUITES = ["unit", "style", "harness", "setup", "fuzz", "gpu"]
+SUITES = ["unit", "style", "harness", "runs", "setup", "fuzz", "gpu"]
 SANITIZED = ["unit", "harness"]    # the others say nothing new there; the fuzzers are sanitized in every build
 
 # Suppressed: what the process still holds at its end. Everything else that the sanitizers find is an error.
@@ -20,13 +20,13 @@ SANITIZER_OPTIONS = {
 }
 
 
-def run(build, suites, title, environment):
+def run(build, suites, title, environment, patience):
     """Runs the suites of one build; returns the parsed log, one dict a test."""
     print(f"== {title}: {', '.join(suites)}", flush=True)
     log = os.path.join(build, "meson-logs", "testlog.json")
     if os.path.exists(log):
         os.unlink(log)
-    command = ["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs"]
+    command = ["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", "-t", str(patience)]
     for suite in suites:
         command += ["--suite", suite]
     process = subprocess.run(command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, check=False)
@@ -41,10 +41,10 @@ def main():
     unknown = [suite for suite in wanted if suite not in SUITES]
     if unknown:
         sys.exit(f"test: no suite '{unknown[0]}'; there are {', '.join(SUITES)}")
-    tests = run(plain, wanted, "tests", {})
+    tests = run(plain, wanted, "tests", {}, 1)
     again = [suite for suite in wanted if suite in SANITIZED]
     if again:
-        tests += run(sanitized, again, "with sanitizers", SANITIZER_OPTIONS)
+        tests += run(sanitized, again, "with sanitizers", SANITIZER_OPTIONS, 2)
 
     passed = [test for test in tests if test["result"] in ("OK", "EXPECTEDFAIL")]
     skipped = [test for test in tests if test["result"] == "SKIP"]
