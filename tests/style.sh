@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a reader should never meet: tabs, trailing blanks, a missing last newline, overlong lines, paths of somebody's machine; tables
-# that miss a file; headers that don't compile alone.   usage: style.sh SOURCE_ROOT [C_COMPILER]
+# What a reader should never meet: tabs, trailing blanks, a missing last newline, overlong lines, paths of somebody's machine;
+# tables that miss a file; headers that don't compile alone.   usage: style.sh SOURCE_ROOT [C_COMPILER]
 set -u
 cd "$1" || exit 99
 cc=${2:-cc}
@@ -26,7 +26,8 @@ list() {
         git ls-files --cached --others --exclude-standard
     else
         find . -name build -prune -o -type f -print | sed 's|^\./||'
-    fi | grep -v -e '^results/' -e '^LICENSE$' | while IFS= read -r file; do [ ! -f "$file" ] || printf '%s\n' "$file"; done
+    fi | grep -v -e '^results/' -e '^LICENSE$' -e '^tests/fuzz/corpus/' |
+        while IFS= read -r file; do [ ! -f "$file" ] || printf '%s\n' "$file"; done
 }
 tab=$(printf '\t')
 set -f
@@ -78,8 +79,8 @@ for file in "$@"; do
         continue
     fi
     # shellcheck disable=SC2046
-    said=$("$cc" -std=c17 -D_GNU_SOURCE -Wall -Wextra -fsyntax-only $(walls "$file") ${toolkit:+-isystem "$toolkit"} -x c "$file" 2>&1 |
-        grep -v 'pragma once in main file')
+    said=$("$cc" -std=c17 -D_GNU_SOURCE -Wall -Wextra -fsyntax-only $(walls "$file") ${toolkit:+-isystem "$toolkit"} \
+        -x c "$file" 2>&1)
     [ -z "$said" ] || complain "$file does not compile alone:
 $said"
 done

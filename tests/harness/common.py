@@ -46,7 +46,8 @@ def start(*words, env=None, cwd=None, **more):
 
 def expect(condition, words, done=None):
     if not condition:
-        raise AssertionError(words + (f"\nexit {done.returncode}\n--- stdout\n{done.stdout}--- stderr\n{done.stderr}" if done else ""))
+        said = f"\nexit {done.returncode}\n--- stdout\n{done.stdout}--- stderr\n{done.stderr}" if done else ""
+        raise AssertionError(words + said)
 
 
 def expect_exit(done, code):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Places that can't be written, disks that are full, and gnuplots that are missing, old or broken: clear words, measured rows kept."""
+"""Places that can't be written, full disks, and gnuplots that are missing, old or broken: clear words, measured rows kept."""
 import os
 
 from common import PROGRAM, QUICK, SHAPE, TINY, environment, expect, expect_exit, in_own_mounts, kbench, main, read_rows
@@ -27,9 +27,10 @@ def disk_full(folder):
     disk = os.path.join(folder, "disk")
     kept = os.path.join(folder, "kept")
     os.makedirs(disk)
-    script = 'mount -t tmpfs -o size=24k none "$1" && kept=$2 && disk=$1 && shift 2 && { "$@"; code=$?; cp -r "$disk/run" "$kept"; exit $code; }'
-    done = in_own_mounts(script, disk, kept, PROGRAM, "sweep", *SHAPE, "-a", "batch=1", "-a", "topk=1:64:+1", "-k", "attn/host_mma", *QUICK,
-                         "--out", os.path.join(disk, "run"))
+    script = ('mount -t tmpfs -o size=24k none "$1" && kept=$2 && disk=$1 && shift 2 && '
+              '{ "$@"; code=$?; cp -r "$disk/run" "$kept"; exit $code; }')
+    done = in_own_mounts(script, disk, kept, PROGRAM, "sweep", *SHAPE, "-a", "batch=1", "-a", "topk=1:64:+1",
+                         "-k", "attn/host_mma", *QUICK, "--out", os.path.join(disk, "run"))
     expect_exit(done, 5)
     expect("No space left" in done.stderr, "not said that the disk is full", done)
     rows = read_rows(kept)
@@ -61,17 +62,20 @@ def gnuplot_missing(folder):
     draws_nothing(folder, None, "gnuplot")
 
 
+def stub(version, then):
+    return f'#!/bin/sh\n[ "$1" = --version ] && echo "gnuplot {version} patchlevel 4" && exit 0\n{then}\n'
+
+
 def gnuplot_old(folder):
-    draws_nothing(folder, '#!/bin/sh\n[ "$1" = --version ] && echo "gnuplot 4.2 patchlevel 6" && exit 0\nexit 1\n', "gnuplot", "4.2")
+    draws_nothing(folder, stub("4.2", "exit 1"), "gnuplot 4.2")
 
 
 def gnuplot_failing(folder):
-    draws_nothing(folder, '#!/bin/sh\n[ "$1" = --version ] && echo "gnuplot 5.4 patchlevel 4" && exit 0\necho no terminal >&2\nexit 1\n',
-                  "gnuplot")
+    draws_nothing(folder, stub("5.4", "echo no terminal >&2; exit 1"), "gnuplot")
 
 
 def gnuplot_hanging(folder):
-    draws_nothing(folder, '#!/bin/sh\n[ "$1" = --version ] && echo "gnuplot 5.4 patchlevel 4" && exit 0\nexec /bin/sleep 1000\n', "gnuplot")
+    draws_nothing(folder, stub("5.4", "exec /bin/sleep 1000"), "gnuplot")
 
 
 main(not_writable, read_only, disk_full, gnuplot_missing, gnuplot_old, gnuplot_failing, gnuplot_hanging)

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Runs that are cut short: killed workers, a killed parent, Ctrl-C, a closed pipe. No finished row is lost, --resume completes the set."""
+"""Runs that are cut short: killed workers, a killed parent, Ctrl-C, a closed pipe. No finished row is lost, and --resume
+completes the set."""
 import os
 import random
 import signal
 import subprocess
 import time
 
-from common import INTERRUPT, PROGRAM, QUICK, SHAPE, SMALL, TINY, children, environment, expect, expect_exit, identity, kbench, kill, main, read_rows, \
-    start, wait_for
+from common import INTERRUPT, PROGRAM, QUICK, SHAPE, SMALL, TINY, children, environment, expect, expect_exit, identity, \
+    kbench, kill, main, read_rows, start, wait_for
 
 # A dozen row groups of two kernels: long enough to be hit in the middle.
 LONG = [*SHAPE, "-a", "batch=1,2,3", "-a", "topk=16,32,48,64", "-k", "attn/host_*", *QUICK]
@@ -54,7 +55,8 @@ def workers_killed(folder):
         done = kbench("sweep", "--resume", out, *LONG)
         expect(done.returncode in (0, 1), "resume", done)
         expect(lines_of(out)[:len(before)] == before, "a finished row was lost or changed")
-        expect(sorted(identity(row) for row in read_rows(out)) == wanted, "resumed rows are not those of an uninterrupted run", done)
+        same = sorted(identity(row) for row in read_rows(out)) == wanted
+        expect(same, "resumed rows are not those of an uninterrupted run", done)
 
 
 def parent_killed(folder):
@@ -70,7 +72,8 @@ def parent_killed(folder):
         kill(process.pid, signal.SIGKILL)
         process.communicate()
         expect(lines_of(out)[:len(before)] == before, "a finished row was lost or changed")
-        expect(wait_for(lambda: not any(os.path.exists(f"/proc/{worker}/exe") for worker in workers), 10), "a worker outlived its parent")
+        gone = wait_for(lambda: not any(os.path.exists(f"/proc/{worker}/exe") for worker in workers), 10)
+        expect(gone, "a worker outlived its parent")
         if not os.path.exists(out):
             os.makedirs(out)
     expect_exit(kbench("sweep", "--resume", out, *LONG), 0)

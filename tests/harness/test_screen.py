@@ -47,7 +47,7 @@ def sweep_leaves_a_whole_run(folder):
 
     # plan.ini runs the same rows again.
     again = os.path.join(folder, "again")
-    expect_exit(kbench("sweep", os.path.join(out, "plan.ini"), "--device", "host", "--rounds", "4", "--no-plots", "--out", again), 0)
+    expect_exit(kbench("sweep", os.path.join(out, "plan.ini"), "--device", "host", "--no-plots", "--out", again), 0)
     expect([identity(row) for row in read_rows(again)] == [identity(row) for row in rows], "plan.ini gives other rows")
 
 
@@ -62,8 +62,8 @@ def check_times_nothing(folder):
 
 def one_row(folder):
     out = os.path.join(folder, "run")
-    done = kbench("sweep", "--row", "attn/host_mma batch=2,heads=8,ctx=256,window=16,topk=32", "--device", "host", "--seed", "7", *QUICK,
-                  "--out", out)
+    done = kbench("sweep", "--row", "attn/host_mma batch=2,heads=8,ctx=256,window=16,topk=32", "--device", "host",
+                  "--seed", "7", *QUICK, "--out", out)
     expect_exit(done, 0)
     rows = read_rows(out)
     expect(len(rows) == 1 and rows[0]["kernel"] == "attn/host_mma" and rows[0]["seed"] == "7", f"{rows}", done)
@@ -84,6 +84,8 @@ def dry_run_runs_nothing(folder):
     done = kbench("sweep", *TINY, "--dry-run", "--out", out)
     expect_exit(done, 0)
     expect("attn/host_mma" in done.stdout and not os.path.exists(out), "a dry run left a folder, or names no kernel", done)
+    for name in os.listdir(os.path.join(SOURCE, "sweeps")):
+        expect_exit(kbench("sweep", os.path.join(SOURCE, "sweeps", name), "--device", "host", "--dry-run"), 0)
 
 
 def lists(folder):

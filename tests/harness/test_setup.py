@@ -57,7 +57,8 @@ def moved_and_read_only(folder):
     env = environment(KBENCH_ROOT=None, KBENCH_INSTALL="no", KBENCH_MESON="-Dgpu=disabled", XDG_CACHE_HOME=cache)
     done = in_own_mounts('mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && exec "$1/kbench" --version', tree, env=env)
     expect_exit(done, 0)
-    expect(not os.path.exists(os.path.join(tree, "build")) and os.listdir(os.path.join(cache, "kbench")), "not built in the cache", done)
+    in_cache = not os.path.exists(os.path.join(tree, "build")) and os.listdir(os.path.join(cache, "kbench"))
+    expect(in_cache, "not built in the cache", done)
 
 
 def other_folder(folder):
@@ -66,7 +67,8 @@ def other_folder(folder):
     build = os.path.join(folder, "elsewhere")
     done, _ = launch(tree, "--version", KBENCH_BUILD=build)
     expect_exit(done, 0)
-    expect(not os.path.exists(os.path.join(tree, "build")) and os.path.exists(os.path.join(build, "harness/kbench")), "built elsewhere", done)
+    there = not os.path.exists(os.path.join(tree, "build")) and os.path.exists(os.path.join(build, "harness/kbench"))
+    expect(there, "not built where KBENCH_BUILD says", done)
     os.rename(tree, tree + "2")
     done, _ = launch(tree + "2", "--version", KBENCH_BUILD=build)
     expect_exit(done, 5)
