@@ -118,7 +118,9 @@ run_logged() {
     if [ -e "$build/setup.ok" ]; then
         rm -f "$build/setup.ok"
     else
-        awk '/Entering directory/ { n = 0 } { line[n++] = $0 } END { for (i = n > 25 ? n - 25 : 0; i < n; i++) print line[i] }' "$log" >&2
+        # The end of the log, but not of an earlier step.
+        awk '/Entering directory/ { n = 0 } { line[n++] = $0 }
+             END { for (i = n > 25 ? n - 25 : 0; i < n; i++) print line[i] }' "$log" >&2
         fail "$what failed; all of it is in $log"
     fi
 }
