@@ -27,7 +27,7 @@ void workload_shapes(const struct problem *problem, struct shape *ret)
         *shape = (struct shape){.input = tensor->role != OUT, .output = tensor->role == OUT || tensor->role == INOUT,
                                 .element_bytes = dtype_bytes(tensor->dtype), .rows = tensor->rows(problem),
                                 .row_bytes = tensor->row_bytes(problem), .share = tensor->share ? tensor->share(problem) : 1};
-        bool dense = shape->row_bytes < 16;
+        bool dense = shape->row_bytes < 16 || tensor->dtype == BYTES;   /* packed: rows are pieces of one whole */
         shape->row_elements = shape->row_bytes / shape->element_bytes;
         shape->stride = dense ? shape->row_bytes : round_up(shape->row_bytes, 16);
         shape->check_stride = dense ? shape->row_bytes : shape->stride + 256;

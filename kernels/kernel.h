@@ -36,7 +36,7 @@ struct tunable {
 };
 
 /* A tensor as a kernel sees it. Rows start at multiples of 16 bytes. stride: bytes from row to row, >= row_bytes; rows shorter
- * than 16 bytes are dense. A view into a larger tensor is fine: between rows lies somebody else's data. */
+ * than 16 bytes, and those of BYTES tensors, are dense. A view into a larger tensor is fine: between rows lies somebody else's data. */
 struct arg {
     void   *p;
     int64_t stride;

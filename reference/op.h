@@ -40,7 +40,7 @@ struct tolerance {
 
 struct tensor {
     const char      *name, *shape;  /* shape for people: "[batch, heads, 512]" */
-    enum dtype       dtype;         /* BYTES: a packed layout, described in the op's header */
+    enum dtype       dtype;         /* BYTES: a packed layout, described in the op's header; a row is a piece of it, always dense */
     enum role        role;
     struct tolerance tolerance;     /* OUT and INOUT: see above */
     int64_t (*rows)(const struct problem *);
