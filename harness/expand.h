@@ -18,7 +18,7 @@ struct left_out {
     char why[320];             /* of the first invalid one */
 };
 
-enum { MAX_GROUPS = 65536, MAX_PROBLEMS = 1 << 20 };   /* the second counts those that are left out, too */
+enum { MAX_GROUPS = 16384, MAX_PROBLEMS = 1 << 20 };   /* the second counts those that are left out, too */
 
 /* NULL, or why the variant has no room. */
 const char *builder_add(struct builder *, const struct group *problem, const struct variant *, bool probe);

@@ -1,6 +1,7 @@
 #include "jobfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ini.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -192,7 +193,8 @@ int jobfile_parse(const char *path, const char *content, size_t length, struct j
 /* NULL with the reason where the file can't be had whole. */
 static char *slurp(const char *path, size_t *ret_length, const char **ret_why) {
     struct stat st;
-    FILE       *f = fopen(path, "rb");
+    int         fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);   /* a FIFO must not be waited for */
+    FILE       *f = fd < 0 ? NULL : fdopen(fd, "rb");
     char       *content = NULL;
     if (!f) return *ret_why = strerror(errno), NULL;
     if (fstat(fileno(f), &st) || !S_ISREG(st.st_mode)) *ret_why = "not a regular file";

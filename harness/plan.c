@@ -48,7 +48,7 @@ static int find_group(struct builder *b, const struct group *problem) {
 
 const char *builder_add(struct builder *b, const struct group *problem, const struct variant *v, bool probe) {
     int index = find_group(b, problem);
-    if (index < 0) return "more than 65536 row groups; take fewer values or larger steps";
+    if (index < 0) return "more than 16384 row groups; take fewer values or larger steps";
     struct group *g = &b->plan.group[index];
     for (int i = 0; i < g->n; i++)
         if (!strcmp(g->variant[i].kernel, v->kernel) && !memcmp(g->variant[i].tune, v->tune, sizeof v->tune)) return NULL;

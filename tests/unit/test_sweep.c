@@ -228,7 +228,7 @@ static void test_refusals(void **state)
         {NULL, "-k mix/* -a batch=1:4096:+1 -a ctx=1:4096:+1",
             "this selection: 1.678e+07 problems of op mix; take fewer values or larger steps (at most 1048576)"},
         {NULL, "-k mix/host_mma -a batch=1:4096:+1 -a ctx=1:32:+1",
-            "this selection: more than 65536 row groups; take fewer values or larger steps"},
+            "this selection: more than 16384 row groups; take fewer values or larger steps"},
         /* job files */
         {"[a]\nkernels = mix/*\nbathc = 1\n", "",
             "t.ini:3: bathc: no op has a dimension of that name, and it is no key; did you mean 'batch'?"},
