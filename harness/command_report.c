@@ -93,7 +93,8 @@ int command_plot(const struct cli *cli) {
     for (int i = 0; i < cli->args.n; i++) {
         struct run run = open_run(cli->args.word[i]);
         const char *folder = cli->out ? cli->out : run.folder;
-        if (cli->out && mkdir(cli->out, 0777) && errno != EEXIST) die(EXIT_ENVIRONMENT, "%s: can't be made: %s", cli->out, strerror(errno));
+        if (cli->out && mkdir(cli->out, 0777) && errno != EEXIST)
+            die(EXIT_ENVIRONMENT, "%s: can't be made: %s", cli->out, strerror(errno));
         struct plot_result result = plot_run(folder, &run.table);
         if (result.note[0]) say("%s", result.note);
         if (result.written) printf("%d plots in %s/plots\n", result.written, folder);

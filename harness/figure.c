@@ -90,7 +90,8 @@ static void sort_points(struct curve *curve) {
 }
 
 /* base: NULL for times. */
-static struct curve make_curve(const struct table *table, const struct slice *slice, const struct runner *runner, const struct row *base) {
+static struct curve make_curve(const struct table *table, const struct slice *slice,
+    const struct runner *runner, const struct row *base) {
     struct curve curve = {.style = runner->probe ? -1 : runner->style, .point = must_alloc((size_t)table->n, sizeof(struct point))};
     text(curve.label, sizeof(curve.label), runner->probe ? "%.150s (probe)" : "%.190s", runner->label);
     for (int i = 0; i < table->n; i++) {

@@ -86,7 +86,7 @@ int gnuplot_probe(char *ret_why, size_t size) {
         return 1;
     }
     if (run(NULL, ask_svg, said, sizeof(said))) {
-        text(ret_why, size, "gnuplot has no svg terminal: no plots; install gnuplot-nox of the distribution, then ./kbench plot RUN");
+        text(ret_why, size, "gnuplot has no svg terminal: no plots; install gnuplot-nox, then ./kbench plot RUN");
         return 1;
     }
     return 0;

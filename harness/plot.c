@@ -104,7 +104,8 @@ struct plot_result plot_run(const char *folder, const struct table *table) {
         draw_all(&s);
     }
     if (s.left_out)
-        remark(&s, text(why, sizeof(why), "%d of %d plots drawn, those with most points first; a sweep of fewer values at once shows the others",
+        remark(&s, text(why, sizeof(why),
+            "%d of %d plots drawn, those with most points first; a sweep of fewer values at once shows the others",
             s.result.written, s.result.written + s.left_out));
     free(look);
     return s.result;

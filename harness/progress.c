@@ -58,7 +58,8 @@ static void print_row(struct progress *p, const struct row *row) {
     char time[32], what[700] = "", number[32], tame[400];
     for (int d = 0; d < row->n_dims; d++) {
         size_t at = strlen(what);
-        text(what + at, sizeof(what) - at, "%s%s=%s", d ? "," : "", row->dim[d].name, value_text(row->dim[d].value, number, sizeof(number)));
+        text(what + at, sizeof(what) - at, "%s%s=%s", d ? "," : "", row->dim[d].name,
+            value_text(row->dim[d].value, number, sizeof(number)));
     }
     fprintf(p->to, "[%d/%d] %s%s%s %s%s%s: ", p->done, p->total, row->kernel, row->tune[0] ? " " : "", row->tune, what,
         row->cache[0] ? " " : "", row->cache);

@@ -13,7 +13,8 @@
 #define DIM    "\033[2m"
 
 /* Columns of a kernel's line: the name takes what the figures leave. */
-enum { INDENT = 2, MEDIAN = 9, INTERVAL = 16, SPEEDUP = 10, SHARE = 10, ERROR = 8, FIGURES = MEDIAN + INTERVAL + SPEEDUP + SHARE + ERROR };
+enum { INDENT = 2, MEDIAN = 9, INTERVAL = 16, SPEEDUP = 10, SHARE = 10, ERROR = 8 };
+enum { FIGURES = MEDIAN + INTERVAL + SPEEDUP + SHARE + ERROR };
 enum { SHOWN_FAILURES = 10 };
 
 static const char *on(const struct report_options *o, const char *sequence) {
@@ -116,7 +117,8 @@ static void print_unmeasured(FILE *out, const struct row *row, const char *label
     tame_text(row->status[0] ? row->status : "no status", status, sizeof(status));
     fprintf(out, "  %s%s%s  ", on(o, colour), status, off(o, colour));
     int column = INDENT + width + 2 + (int)strlen(status) + 2, indent = INDENT + width + 2;
-    wrap_words(out, o->width, column, indent, tame_text(row->reason[0] ? row->reason : "no reason recorded", reason, sizeof(reason)));
+    tame_text(row->reason[0] ? row->reason : "no reason recorded", reason, sizeof(reason));
+    wrap_words(out, o->width, column, indent, reason);
     if (row_failed(row) && row->repeat[0]) {
         fprintf(out, "%*s%srepeat:%s ", indent, "", on(o, DIM), off(o, DIM));
         wrap_command(out, o->width, indent + 8, indent + 4, tame_text(row->repeat, command, sizeof(command)));
@@ -174,7 +176,8 @@ void report_group(FILE *out, const struct row *rows, int n, const struct report_
     if (measured) {
         bool fits = INDENT + width + FIGURES + 7 <= o->width;
         fprintf(out, "%*s%s%-*s%*s%*s%*s%*s%*s%s%s\n", INDENT, "", on(o, DIM), width, "kernel", MEDIAN, "median", INTERVAL,
-            "95 % interval", SPEEDUP, "speed-up", SHARE, share_of(rows, n).title, ERROR, "error", fits ? "  marks" : "", off(o, DIM));
+            "95 % interval", SPEEDUP, "speed-up", SHARE, share_of(rows, n).title, ERROR, "error",
+            fits ? "  marks" : "", off(o, DIM));
     }
     for (int i = 0; i < n; i++) {
         char label[200];

@@ -37,7 +37,8 @@ void report_machine(FILE *, const struct machine *, const struct report_options 
 void report_group(FILE *, const struct row *rows, int n, const struct report_options *);
 /* Counts by status, the line that repeats each failure, folder, what next. */
 void report_summary(FILE *, const struct table *, const struct report_options *);
-/* All of the above, from a run folder's table; groups are runs of rows with equal op, dims, cache and seed. machine: NULL unknown. */
+/* All of the above, from a run folder's table; groups are runs of rows with equal op, dims, cache and seed. machine: NULL
+ * where it is unknown. */
 void report_all(FILE *, const struct machine *, const struct table *, const struct report_options *);
 
 /* The row that the others of its group are compared with: the first that is ok and no probe. NULL: none. */

@@ -117,7 +117,8 @@ static void resume_rows(struct runfolder *folder, const struct runfolder_options
     for (int d = 0; same && d < options->n_dims; d++)
         same = !strcmp(folder->done.dims[d], options->dims[d]);
     if (!same)
-        die(EXIT_USAGE, "%s: its dimension columns are not those of this sweep; resume with the sweep that began it (plan.ini)", path);
+        die(EXIT_USAGE, "%s: its dimension columns are not those of this sweep; resume with the sweep that began it (plan.ini)",
+            path);
     if (truncate(path, (off_t)folder->done.bytes))
         die(EXIT_ENVIRONMENT, "%s: can't be cut after its last whole row: %s", path, strerror(errno));
 }
@@ -148,7 +149,8 @@ void runfolder_open(struct runfolder *folder, const struct runfolder_options *op
     }
     const char *there = occupied(folder->path);
     if (there && !options->force && !options->resume)
-        die(EXIT_USAGE, "%s: holds a run already (%s); --resume %s goes on with it, --force writes over it", folder->path, there, folder->path);
+        die(EXIT_USAGE, "%s: holds a run already (%s); --resume %s goes on with it, --force writes over it",
+            folder->path, there, folder->path);
     bool resume = options->resume && exists(folder->path, "rows.csv");
     if (resume)
         resume_rows(folder, options);
@@ -166,7 +168,8 @@ void runfolder_open(struct runfolder *folder, const struct runfolder_options *op
     if (!error && end_of(folder->samples) <= 0)
         error = samples_write_header(folder->samples, folder->n_dims, folder->dims);
     if (error)
-        die(EXIT_ENVIRONMENT, "%s: can't be written: %s; make room or name another folder with --out", folder->path, strerror(error));
+        die(EXIT_ENVIRONMENT, "%s: can't be written: %s; make room or name another folder with --out",
+            folder->path, strerror(error));
 }
 
 /* What was begun is taken back, so that the next row starts on a line of its own and readers see whole rows only. */

@@ -10,7 +10,8 @@ static bool drawable(const struct row *row) {
 
 /* Equal but for dim. Rows of one op have their dims in one order. */
 static bool beside(const struct row *a, const struct row *b, const char *dim) {
-    if (a->n_dims != b->n_dims || a->seed != b->seed || strcmp(a->op, b->op) || strcmp(a->engine, b->engine) || strcmp(a->cache, b->cache))
+    if (a->n_dims != b->n_dims || a->seed != b->seed || strcmp(a->op, b->op) || strcmp(a->engine, b->engine) ||
+        strcmp(a->cache, b->cache))
         return false;
     for (int i = 0; i < a->n_dims; i++) {
         if (strcmp(a->dim[i].name, b->dim[i].name)) return false;

@@ -119,7 +119,8 @@ static void find_modes(const double *sorted, struct summary *ret) {
     const double *high = sorted + cut;
     int n_high = n - cut;
     double a = quantile(sorted, cut, 0.5), b = quantile(high, n_high, 0.5), apart = b - a;
-    double spread = quantile(sorted, cut, 0.75) - quantile(sorted, cut, 0.25) + quantile(high, n_high, 0.75) - quantile(high, n_high, 0.25);
+    double spread = quantile(sorted, cut, 0.75) - quantile(sorted, cut, 0.25) + quantile(high, n_high, 0.75) -
+        quantile(high, n_high, 0.25);
     int valley = 0;
     for (int i = 0; i < n; i++)
         valley += sorted[i] > a + apart / 3 && sorted[i] < b - apart / 3;

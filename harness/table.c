@@ -154,7 +154,8 @@ static int refuse(const char *path, const struct csv_in *in, const char *cell, c
     return -1;
 }
 
-static int read_rows(const char *path, struct csv_in *in, struct table *table, int n, const int *what, char *ret_error, size_t size) {
+static int read_rows(const char *path, struct csv_in *in, struct table *table, int n, const int *what,
+    char *ret_error, size_t size) {
     const char *why = NULL;
     int more;
     while ((more = csv_next(in, &why)) > 0) {

@@ -35,10 +35,12 @@ set tics nomirror out scale 0.5 textcolor rgb '#202020'
 set xtics offset 0, 0.35
 set ytics offset 0.4, 0
 set grid xtics ytics ls 10
-set key at screen 0.5, screen (foot - 74.0) / height center top vertical maxrows key_rows reverse Left samplen 2 spacing 1.05 width -2
+set key at screen 0.5, screen (foot - 74.0) / height center top vertical maxrows key_rows
+set key reverse Left samplen 2 spacing 1.05 width -2
 
 # A loop over nothing would make gnuplot 5.4 forget other lines' entries in the key, hence the pieces.
-lines = "plot for [i=0:kernels-1] data index i using 1:2:3:4 with yerrorlines ls (word(styles, i+1) + 0) title columnheader(1)"
-if (probes > 0) lines = lines . ", for [i=kernels:kernels+probes-1] data index i using 1:2 with lines ls 8 title columnheader(1)"
-if (limits > 0) lines = lines . ", for [i=kernels+probes:kernels+probes+limits-1] data index i using 1:2 with lines ls 9 title columnheader(1)"
-eval lines
+named = " title columnheader(1)"
+curves = "for [i=0:kernels-1] data index i using 1:2:3:4 with yerrorlines ls (word(styles, i+1) + 0)" . named
+if (probes > 0) curves = curves . ", for [i=0:probes-1] data index kernels+i using 1:2 with lines ls 8" . named
+if (limits > 0) curves = curves . ", for [i=0:limits-1] data index kernels+probes+i using 1:2 with lines ls 9" . named
+eval "plot " . curves

@@ -22,7 +22,8 @@ static bool comma_locale_enter(const char *folder) {
     snprintf(path, sizeof(path), "%s/comma.src", folder);
     FILE *source = fopen(path, "w");
     if (!source) return false;
-    fputs("comment_char %\nescape_char /\nLC_NUMERIC\ndecimal_point \"<U002C>\"\nthousands_sep \"<U002E>\"\ngrouping 3;3\nEND LC_NUMERIC\n", source);
+    fputs("comment_char %\nescape_char /\nLC_NUMERIC\ndecimal_point \"<U002C>\"\nthousands_sep \"<U002E>\"\ngrouping 3;3\n"
+          "END LC_NUMERIC\n", source);
     fclose(source);
     snprintf(command, sizeof(command), "localedef -c --quiet -i '%s' '%s/comma' >/dev/null 2>&1", path, folder);
     if (system(command) == -1) return false;   /* it warns of what is not defined; whether it worked shows below */

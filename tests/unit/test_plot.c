@@ -61,7 +61,8 @@ static struct table make_table(int n_kernels, int n_batch, int n_ctx) {
         for (int b = 0; b < n_batch; b++) {
             for (int k = 0; k < n_kernels; k++) {
                 char kernel[32];
-                add_row(&table, "attn", text(kernel, sizeof(kernel), "attn/k%d", k), 1 << b, 1024 << c, 1000.0 * (1 << b) / (k + 1));
+                add_row(&table, "attn", text(kernel, sizeof(kernel), "attn/k%d", k), 1 << b, 1024 << c,
+                    1000.0 * (1 << b) / (k + 1));
             }
             add_row(&table, "attn", "attn/probe", 1 << b, 1024 << c, 100.0 * (1 << b))->checked_pct = NAN;
         }
@@ -434,7 +435,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slices), cmocka_unit_test(test_most_points_come_first_then_defaults),
         cmocka_unit_test(test_no_axis_without_two_measured_values), cmocka_unit_test(test_lines_of_a_figure),
-        cmocka_unit_test(test_at_most_seven_lines), cmocka_unit_test(test_names_of_figures), cmocka_unit_test(test_axes_of_a_script),
+        cmocka_unit_test(test_at_most_seven_lines), cmocka_unit_test(test_names_of_figures),
+        cmocka_unit_test(test_axes_of_a_script),
         cmocka_unit_test(test_ranges_are_never_empty), cmocka_unit_test(test_gnuplot_draws),
         cmocka_unit_test(test_gnuplot_draws_odd_names), cmocka_unit_test(test_comma_locale_draws_the_same),
         cmocka_unit_test(test_gnuplot_not_fit), cmocka_unit_test(test_folder_not_fit),

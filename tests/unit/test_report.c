@@ -29,7 +29,8 @@ static struct report_options plain(int width) {
 static struct table golden_rows(void) {
     struct table table;
     char path[600], error[700];
-    if (table_read(text(path, sizeof(path), "%s/tests/golden/rows.csv", source_root()), &table, error, sizeof(error))) fail_msg("%s", error);
+    text(path, sizeof(path), "%s/tests/golden/rows.csv", source_root());
+    if (table_read(path, &table, error, sizeof(error))) fail_msg("%s", error);
     return table;
 }
 
@@ -127,7 +128,8 @@ static void test_never_wider_than_asked(void **state) {
 static void test_numbers(void **state) {
     (void)state;
     char ret[32];
-    static const struct { double ns; const char *text; } times[] = {{NAN, "-"}, {0, "0.00 ns"}, {0.5, "0.50 ns"}, {9.994, "9.99 ns"},
+    static const struct { double ns; const char *text; } times[] = {
+        {NAN, "-"}, {0, "0.00 ns"}, {0.5, "0.50 ns"}, {9.994, "9.99 ns"},
         {9.996, "10.0 ns"}, {99.96, "100 ns"}, {550, "550 ns"}, {999.4, "999 ns"}, {999.6, "1.00 us"}, {12345.6, "12.3 us"},
         {5.41e6, "5.41 ms"}, {1.234e9, "1.23 s"}, {3.6e12, "3600 s"}, {1e30, "1e+21 s"}, {INFINITY, "inf s"}};
     for (int i = 0; i < COUNT(times); i++) {
@@ -183,8 +185,8 @@ static void test_words_wrap(void **state) {
 /* What a shell makes of the wrapped command: the very words, at every width. */
 static void test_wrapped_commands_can_be_copied(void **state) {
     (void)state;
-    static const char command[] = "printf [%s] --row 'attn/host_perhead batch=64,heads=64,ctx=128K,window=128,topk=512,ratio=4' --seed 7 "
-                                  "'quoted  twice' plain";
+    static const char command[] = "printf [%s] --row 'attn/host_perhead batch=64,heads=64,ctx=128K,window=128,topk=512,ratio=4' "
+                                  "--seed 7 'quoted  twice' plain";
     static const char expected[] = "[--row][attn/host_perhead batch=64,heads=64,ctx=128K,window=128,topk=512,ratio=4][--seed][7]"
                                    "[quoted  twice][plain]";
     for (int width = 30; width <= 140; width++) {

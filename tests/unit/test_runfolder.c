@@ -349,8 +349,10 @@ static void test_env_in_a_comma_locale(void **state) {
 
 static void test_damaged_env_is_refused(void **state) {
     (void)state;
-    static const char *const bad[] = {"", "{", "[]", "{\"schema\": 1}", "{\"schema\": 99, \"device\": {}}", "{\"schema\": 1, \"device\": {}}",
-        "{\"schema\": 1, \"device\": {\"engine\": \"cuda\", \"sm\": \"90\"}}", "{\"schema\": 1, \"device\": {\"engine\": \"cuda\", \"sm\": 1e99}}"};
+    static const char *const bad[] = {"", "{", "[]", "{\"schema\": 1}", "{\"schema\": 99, \"device\": {}}",
+        "{\"schema\": 1, \"device\": {}}",
+        "{\"schema\": 1, \"device\": {\"engine\": \"cuda\", \"sm\": \"90\"}}",
+        "{\"schema\": 1, \"device\": {\"engine\": \"cuda\", \"sm\": 1e99}}"};
     for (int i = 0; i < COUNT(bad); i++) {
         struct machine got;
         char error[300] = "";

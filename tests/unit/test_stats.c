@@ -30,8 +30,8 @@ static double coverage(int n, int lo) {
 
 static void test_ranks_match_tables(void **state) {
     (void)state;
-    static const int known[][3] = {{1, 0, 0}, {2, 0, 1}, {5, 0, 4}, {6, 0, 5}, {8, 0, 7}, {9, 1, 7}, {10, 1, 8}, {15, 3, 11}, {20, 5, 14},
-        {25, 7, 17}, {30, 9, 20}, {50, 17, 32}, {100, 39, 60}};
+    static const int known[][3] = {{1, 0, 0}, {2, 0, 1}, {5, 0, 4}, {6, 0, 5}, {8, 0, 7}, {9, 1, 7}, {10, 1, 8},
+        {15, 3, 11}, {20, 5, 14}, {25, 7, 17}, {30, 9, 20}, {50, 17, 32}, {100, 39, 60}};
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         int lo, hi;
         stats_median_ranks(known[i][0], 0.95, &lo, &hi);
@@ -218,7 +218,8 @@ static void test_interval_covers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranks_match_tables), cmocka_unit_test(test_ranks_are_exact), cmocka_unit_test(test_ranks_of_large_samples),
+        cmocka_unit_test(test_ranks_match_tables), cmocka_unit_test(test_ranks_are_exact),
+        cmocka_unit_test(test_ranks_of_large_samples),
         cmocka_unit_test(test_small_samples), cmocka_unit_test(test_nan_goes_through), cmocka_unit_test(test_infinity_is_a_value),
         cmocka_unit_test(test_ties), cmocka_unit_test(test_bimodal), cmocka_unit_test(test_one_mode_is_no_two),
         cmocka_unit_test(test_drifting), cmocka_unit_test(test_outliers_are_counted_not_dropped), cmocka_unit_test(test_quartiles),

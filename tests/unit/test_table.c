@@ -147,8 +147,10 @@ static void test_empty_cells(void **state) {
 
 static void test_numbers_are_short_and_exact(void **state) {
     (void)state;
-    static const struct { double value; const char *text; } known[] = {{0.1, "0.1"}, {41234.5, "41234.5"}, {1.0 / 3, "0.3333333333333333"},
-        {5e-324, "4.94065645841247e-324"}, {1e300, "1e+300"}, {-0.0, "-0"}, {INFINITY, "inf"}, {0.1 + 0.2, "0.30000000000000004"}, {NAN, ""}};
+    static const struct { double value; const char *text; } known[] = {
+        {0.1, "0.1"}, {41234.5, "41234.5"}, {1.0 / 3, "0.3333333333333333"},
+        {5e-324, "4.94065645841247e-324"}, {1e300, "1e+300"}, {-0.0, "-0"}, {INFINITY, "inf"},
+        {0.1 + 0.2, "0.30000000000000004"}, {NAN, ""}};
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         char buffer[32];
         double back;
@@ -256,7 +258,8 @@ static void test_unreadable_input_is_refused_in_words(void **state) {
         {"op,kernel,status,marks,batch\nattn,a,ok,,many\n", "rows.csv:2: 'many': not a whole number"},
         {"op,kernel,status\nattn,a\"b,ok\n", "rows.csv:2: a quote within"},
         {"op,kernel,status\nattn,\"a\"b,ok\n", "rows.csv:2: text behind a closing quote"},
-        {"op,kernel,status\nattn,0123456789012345678901234567890123456789012345678901234567890123456789,ok\n", "longer than this column"},
+        {"op,kernel,status\nattn,0123456789012345678901234567890123456789012345678901234567890123456789,ok\n",
+            "longer than this column"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct table t;
@@ -351,7 +354,8 @@ static void test_groups_and_keys(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_row_comes_back), cmocka_unit_test(test_empty_cells), cmocka_unit_test(test_numbers_are_short_and_exact),
+        cmocka_unit_test(test_any_row_comes_back), cmocka_unit_test(test_empty_cells),
+        cmocka_unit_test(test_numbers_are_short_and_exact),
         cmocka_unit_test(test_comma_locale_changes_nothing), cmocka_unit_test(test_columns_in_any_order),
         cmocka_unit_test(test_quotes_and_newlines), cmocka_unit_test(test_torn_line_is_left_out),
         cmocka_unit_test(test_unreadable_input_is_refused_in_words), cmocka_unit_test(test_unclosed_quote_hides_nothing),
