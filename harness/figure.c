@@ -103,6 +103,7 @@ static struct curve make_curve(const struct table *table, const struct slice *sl
             const struct row *its = row_at(table, slice, base, x);
             if (!its) continue;
             p = ratio_of(time_of(its), p);
+            if (same_runner(base, runner->row)) p.lo = p.hi = p.y;   /* one by definition, whatever its interval */
         }
         curve.point[curve.n++] = p;
     }

@@ -175,7 +175,8 @@ static void test_lines_of_a_figure(void **state) {
     const struct curve *ratio = find_curve(&f[1], "attn/k1");
     assert_true(ratio->point[0].y == 2);   /* the interval is the widest that both allow */
     assert_true(fabs(ratio->point[0].lo - 900 / 625.0) < 1e-12 && fabs(ratio->point[0].hi - 1250 / 450.0) < 1e-12);
-    assert_true(find_curve(&f[1], "attn/k0")->point[0].y == 1);
+    const struct point *one = &find_curve(&f[1], "attn/k0")->point[0];
+    assert_true(one->y == 1 && one->lo == 1 && one->hi == 1);
     assert_true(find_curve(&f[1], "attn/probe (probe)")->point[0].y == 10);
     figures_free(f, 2);
     table_free(&table);
