@@ -148,6 +148,11 @@ static void finish(struct sweep_run *run)
         struct plot_result plots = {0};
         if (!run->cli->no_plots && run_files_finish(&run->files, &plots) && *plots.note) say("%s", plots.note);
     }
+    char next[700];
+    if (!run->check_only && interrupted) {
+        text(next, sizeof next, "./kbench %s --resume %s  finishes it", run->cli->command, run->files.folder.path);
+        run->report.next = next;
+    }
     if (!run->stdout_gone) {
         report_summary(stdout, &run->rows, &run->report);
         fflush(stdout);

@@ -40,7 +40,7 @@ static void set_marks(struct row *ret, const struct summary *summary)
     size_t length = strlen(ret->marks);
     if (length) ret->marks[length - 1] = 0;
     if (bimodal) text(ret->reason, sizeof ret->reason, "two modes: %.4g and %.4g ns", summary->mode_low, summary->mode_high);
-    else if (!(width_pct <= NOISY_ABOVE_PCT)) text(ret->reason, sizeof ret->reason, "interval is %.2g %% of the median wide", width_pct);
+    else if (!(width_pct <= NOISY_ABOVE_PCT)) text(ret->reason, sizeof ret->reason, "interval is %.0f %% of the median wide", width_pct);
 }
 
 static void set_times(struct row *ret, const struct lane *lane, const struct workload *w, double probe_ns)
