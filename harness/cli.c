@@ -165,7 +165,7 @@ static const char *store(struct cli *cli, const struct cli_option *o, const char
         *(const char **)at = value;
         break;
     case OPT_U64:
-        if (whole(value, &n)) return "is not a whole number from 0 to 2^64-1";
+        if (whole(value, &n) || n > INT64_MAX) return "is not a whole number from 0 to 2^63-1";   /* a cell of rows.csv holds it */
         *(uint64_t *)at = n;
         break;
     case OPT_COUNT:

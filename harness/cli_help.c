@@ -48,29 +48,34 @@ void cli_version(FILE *f) {
 }
 
 static void show_list(FILE *f, const struct list *list) {
+    if (!list->n) fputc('-', f);
     for (int i = 0; i < list->n; i++) fprintf(f, "%s%s", i ? "," : "", list->word[i]);
+}
+
+static void show_value(FILE *f, enum option_kind kind, const void *at) {
+    static const char *const caches[] = {"cold", "hot", "both"};
+    const char *words = kind == OPT_TEXT || kind == OPT_COLOUR || kind == OPT_DEVICE ? *(char *const *)at : NULL;
+    switch (kind) {
+    case OPT_FLAG: fputs(*(const bool *)at ? "yes" : "no", f); break;
+    case OPT_MORE: case OPT_COUNT: fprintf(f, "%d", *(const int *)at); break;
+    case OPT_TEXT: case OPT_COLOUR: case OPT_DEVICE: fputs(words ? words : "-", f); break;
+    case OPT_LIST: case OPT_AXIS: show_list(f, at); break;
+    case OPT_CACHE: fputs(caches[*(const enum cache_choice *)at], f); break;
+    case OPT_U64: fprintf(f, "%llu", (unsigned long long)*(const uint64_t *)at); break;
+    case OPT_SECONDS: fprintf(f, "%g s", *(const double *)at); break;
+    case OPT_PERCENT: fprintf(f, "%g %%", *(const double *)at); break;
+    }
 }
 
 void cli_show(FILE *f, const struct cli *cli) {
     static const char *const origins[] = {"default", "job file", "environment", "command line"};
-    static const char *const caches[] = {"cold", "hot", "both"};
     int command = 0;
     while (cli_commands[command].name && strcmp(cli_commands[command].name, cli->command)) command++;
     for (int i = 0; cli_options[i].name; i++) {
         const struct cli_option *o = &cli_options[i];
-        const void *at = (const char *)cli + o->offset;
-        if (!(o->commands & 1u << command)) continue;
+        if (!(o->commands & 1u << command) || o->offset == offsetof(struct cli, help)) continue;
         fprintf(f, "%-12s  %-12s  ", o->name, origins[cli->origin[i]]);
-        switch (o->kind) {
-        case OPT_FLAG: fputs(*(const bool *)at ? "yes" : "no", f); break;
-        case OPT_MORE: case OPT_COUNT: fprintf(f, "%d", *(const int *)at); break;
-        case OPT_TEXT: case OPT_COLOUR: case OPT_DEVICE: fputs(*(char *const *)at ? *(char *const *)at : "", f); break;
-        case OPT_LIST: case OPT_AXIS: show_list(f, at); break;
-        case OPT_CACHE: fputs(caches[*(const enum cache_choice *)at], f); break;
-        case OPT_U64: fprintf(f, "%llu", (unsigned long long)*(const uint64_t *)at); break;
-        case OPT_SECONDS: fprintf(f, "%g s", *(const double *)at); break;
-        case OPT_PERCENT: fprintf(f, "%g %%", *(const double *)at); break;
-        }
+        show_value(f, o->kind, (const char *)cli + o->offset);
         fputc('\n', f);
     }
 }

@@ -1,6 +1,9 @@
 /* kbench list: what there is to run, on what, and what was run. */
 #include <stdlib.h>
 #include <string.h>
+#if __has_include(<cuda_runtime_api.h>)   /* on the path of a build with the cuda engine alone */
+#include <cuda_runtime_api.h>
+#endif
 
 #include "base.h"
 #include "commands.h"
@@ -8,20 +11,22 @@
 #include "nearest.h"
 #include "sweep_files.h"
 
-static struct toolkits toolkits_of(const struct material *m) {
-    struct toolkits t = {{"", ""}};
-    for (int i = 0; i < m->n_machines; i++)
-        if (*m->machine[i].toolkit) t.of[m->machine[i].engine] = m->machine[i].toolkit;
+/* What this program was built with, in the words of env.json; no device is needed to know. */
+static struct toolkits built_with(void) {
+    struct toolkits t = {{[HOST] = "gcc " __VERSION__}};
+#ifdef CUDART_VERSION
+    text(t.of[CUDA], sizeof t.of[CUDA], "%d.%d", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+#endif
     return t;
 }
 
 static void results(FILE *f, const struct material *m) {
-    struct toolkits t = toolkits_of(m);
+    struct toolkits t = built_with();
     list_results(f, m->registry, &t);
 }
 
 static cJSON *results_json(const struct material *m) {
-    struct toolkits t = toolkits_of(m);
+    struct toolkits t = built_with();
     return list_results_json(m->registry, &t);
 }
 

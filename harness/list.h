@@ -39,9 +39,9 @@ extern const char list_dims_help[];
 void list_wrap(FILE *, int column, int margin, const char *words);
 
 /* Run folders below <source root>/results, newest first: when, on what, how many rows, and which of its kernels have other machine
- * code in this build. toolkit: this build's by engine, "" unknown: other code from another toolkit says nothing. */
+ * code in this build. Under another toolkit than this build's (by engine, "" unknown) other code says nothing. */
 struct toolkits {
-    const char *of[2];
+    char of[2][48];
 };
 void   list_results(FILE *, const struct registry *, const struct toolkits *);
 cJSON *list_results_json(const struct registry *, const struct toolkits *);

@@ -34,9 +34,8 @@ static void compare_code(const cJSON *kernels, const struct registry *r, const s
             continue;
         if (result->n_stale < MAX_STALE) text(result->stale[result->n_stale++], sizeof result->stale[0], "%s", kernel->string);
     }
-    if (!result->n_stale) result->freshness = FRESH;
-    else if (!*toolkit || !*result->machine.toolkit) result->freshness = UNKNOWN;
-    else result->freshness = strcmp(toolkit, result->machine.toolkit) ? UNKNOWN : STALE;
+    if (result->n_stale) result->freshness = !*toolkit || strcmp(toolkit, result->machine.toolkit) ? UNKNOWN : STALE;
+    else result->freshness = FRESH;
 }
 
 static void read_env(const char *path, const struct registry *r, const struct toolkits *t, struct result *result) {
@@ -58,6 +57,7 @@ static void add_result(const char *folder, const struct registry *r, const struc
     all->result = must_grow(all->result, (size_t)all->n + 1, sizeof *all->result);
     struct result *result = &all->result[all->n++];
     memset(result, 0, sizeof *result);
+    result->freshness = UNKNOWN;
     text(result->path, sizeof result->path, "%s", folder);
     read_env(text(path, sizeof path, "%s/env.json", folder), r, t, result);
     if (table_read(text(path, sizeof path, "%s/rows.csv", folder), &table, result->why, sizeof result->why)) return;
@@ -111,8 +111,10 @@ void list_results(FILE *f, const struct registry *r, const struct toolkits *t) {
         list_wrap(f, 0, 4, text(words, sizeof words, "%s, %s, %d row%s%s", result->written, result->machine.name, result->rows,
             result->rows == 1 ? "" : "s", failed));
         if (result->freshness == FRESH) continue;
-        size_t n = strlen(text(words, sizeof words,
-            "%s other machine code in this build:", result->freshness == STALE ? "stale:" : "another toolkit, and"));
+        if (result->freshness == STALE) text(words, sizeof words, "stale: this build has other machine code of");
+        else
+            text(words, sizeof words, "of another toolkit (%s) than this build, which has other machine code of", result->machine.toolkit);
+        size_t n = strlen(words);
         for (int k = 0; k < result->n_stale; k++) n += strlen(text(words + n, sizeof words - n, " %s", result->stale[k]));
         list_wrap(f, 0, 4, words);
     }

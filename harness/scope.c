@@ -193,8 +193,8 @@ static int set_seed(struct scope *scope, const char *word, struct place at, stru
     errno = 0;
     scope->seed = strtoull(word, &end, 10);
     scope->has_seed = true;
-    if (!isdigit((unsigned char)*word) || *end || errno)
-        return fail(trouble, at, "seed = %.60s: is not a whole number from 0 to 2^64-1", word);
+    if (!isdigit((unsigned char)*word) || *end || errno || scope->seed > INT64_MAX)
+        return fail(trouble, at, "seed = %.60s: is not a whole number from 0 to 2^63-1", word);
     return 0;
 }
 

@@ -250,7 +250,7 @@ static void test_refusals(void **state)
         {"[global]\nbudget = soon\n[a]\nkernels = mix/*\n", "",
             "t.ini:2: budget = soon: is not a time above 0, as in 30s, 2m or 500ms"},
         {"[a]\nkernels = mix/*\ncache = warm\n", "", "t.ini:3: cache = warm: is not one of cold, hot, both"},
-        {"[a]\nkernels = mix/*\nseed = x\n", "", "t.ini:3: seed = x: is not a whole number from 0 to 2^64-1"},
+        {"[a]\nkernels = mix/*\nseed = x\n", "", "t.ini:3: seed = x: is not a whole number from 0 to 2^63-1"},
         {"[a]\nkernels = mix/*\nskip = batch\n", "", "t.ini:3: skip batch: <, <=, >, >=, = or != is expected behind batch"},
         {"[a]\nkernels = mix/*\nskip = batch>\n", "",
             "t.ini:3: skip batch>: behind batch, a whole number is expected, with K or M for powers of 1024"},
@@ -306,7 +306,7 @@ static void test_round_trip(void **state)
 {
     static const char *const cases[][2] = {
         {NULL, "-k mix/host_mma -a batch=1"},
-        {NULL, "-k mix/host_* -a batch=1:64:*2 -a ctx=1K:128K:*2 --seed 18446744073709551615"},
+        {NULL, "-k mix/host_* -a batch=1:64:*2 -a ctx=1K:128K:*2 --seed 9223372036854775807"},
         {NULL, "-k * -a batch=1,3 --cache both"},
         {NULL, "-k mix/* -t splits=1:8:*2 --first mix/host_split"},
         {NULL, "--row mix/host_split~splits=8,batch=3"},
