@@ -18,7 +18,7 @@ static constexpr float SCALE_LOG2 = 0.04419417382415922f * LOG2E;  /* 512^-0.5: 
 /* A kernel parameter; a constant index makes a constant-bank read. */
 struct attn_args {
     struct arg t[ATTN_LSE + 1];
-    int32_t    batch, heads;
+    int32_t    batch, heads, window, topk;  /* window and topk: room in the lists; what counts says length */
 };
 
 static inline struct attn_args attn_args_of(const struct call *call) {
@@ -27,6 +27,8 @@ static inline struct attn_args attn_args_of(const struct call *call) {
         a.t[i] = call->t[i];
     a.batch = (int32_t)call->problem->dim[ATTN_BATCH];
     a.heads = (int32_t)call->problem->dim[ATTN_HEADS];
+    a.window = (int32_t)call->problem->dim[ATTN_WINDOW];
+    a.topk = (int32_t)call->problem->dim[ATTN_TOPK];
     return a;
 }
 
@@ -67,13 +69,13 @@ static __device__ __forceinline__ float *attn_lse(const attn_args &a, int64_t b,
     return (float *)attn_row<ATTN_LSE>(a, b) + head;
 }
 
-/* From a row's maximum m (base 2; -inf: no entry), its sum of 2^(s - m) and its sink: what to multiply the weighted sum by. A sink
- * far above m must give tiny numbers and no infinity, hence the common maximum. */
+/* From the base m of a row's weights (its maximum or near it; -inf: no entry), its sum of 2^(s - m) and its sink: what to multiply the
+ * weighted sum by. A sink far above m must give tiny numbers and no infinity, hence the common maximum. */
 static __device__ __forceinline__ float attn_finish(float m, float sum, float sink_log2) {
     if (!(sum > 0))
         return 0;
     const float top = fmaxf(m, sink_log2), scale = exp2f(m - top);
-    return scale / (sum * scale + exp2f(sink_log2 - top));
+    return __fdividef(scale, sum * scale + exp2f(sink_log2 - top));
 }
 
 #endif

@@ -8,45 +8,47 @@ template <class S>
 static __global__ void __launch_bounds__(S::THREADS, 1) attn_mma(const __grid_constant__ attn_args a, int32_t items, int32_t groups) {
     extern __shared__ __align__(128) char shared_bytes[];
     mma_shared<S> &sh = *(mma_shared<S> *)shared_bytes;
+    const mma_places<S> at(sh);
     mma_cursor<S> cursor;
     mma_query<S> q;
     mma_softmax<S> softmax;
     mma_sums<S> sums;
-    const mma_owner<S> owner;
 
     int stage = 0;
     cursor.start(a, items, groups);
     for (int s = 0; s < S::STAGES - 1; s++)
-        cursor.copy(a, sh, s);
+        cursor.copy(a, sh, at, s);
 
     for (int32_t item = (int32_t)blockIdx.x; item < items; item += (int32_t)gridDim.x) {
         const int64_t b = item / groups;
         const int32_t first = item % groups * S::HEADS;
-        const attn_length len = attn_length_of(a, b);
+        const int32_t n = attn_length_of(a, b).n;
         q.load(a, b, first);
-        softmax.clear();
+        softmax.clear(a, first);
         sums.clear();
-        for (int32_t i = 0; i < len.n; i += S::TILE) {
+        for (int32_t i = 0; i < n; i += S::TILE) {
+            const int free = stage == 0 ? S::STAGES - 1 : stage - 1;
+            uint32_t v[2][4][4];
             copy_wait<S::STAGES - 2>();
             __syncthreads();  /* the tile is there for all, and all have left the one before it, which makes room */
-            cursor.copy(a, sh, stage == 0 ? S::STAGES - 1 : stage - 1);
-            float own[S::OWNED];
-            mma_scores<S>(q, sh, stage, own);
-            softmax.tile(sh, stage, owner, own);
+            mma_scores<S>(q, at, stage);
+            __syncthreads();
+            softmax.tile(sh, at, stage);
+            sums.load_v(at, stage, 0, v[0]);
+            __syncthreads();
+            cursor.begin(a, sh, free);
             sums.scale(sh.old);
-            sums.tile(sh, stage);
+            sums.tile(at, stage, v, [&](int k) {
+#pragma unroll
+                for (int j = k * 128 / S::TILE; j < (k + 1) * 128 / S::TILE; j++)
+                    cursor.part(at, free, j);
+            });
+            cursor.end(a);
             stage = stage == S::STAGES - 1 ? 0 : stage + 1;
         }
-
-        softmax.publish(sh, owner);
-        sums.write_bf16(a, b, first, [&](int head) {
-            return attn_finish(sh.best[head], mma_total(sh, head), attn_sink_log2(a, min(first + head, a.heads - 1)));
-        });
-        const int head = (int)threadIdx.x;
-        if (head < S::HEADS && first + head < a.heads) {
-            const float sum = mma_total(sh, head);
-            *attn_lse(a, b, first + head) = sum > 0 ? sh.best[head] * LN2 + logf(sum) : -INFINITY;
-        }
+        softmax.finish(a, sh, b, first);
+        __syncthreads();
+        sums.write_bf16(a, b, first, sh.factor);
         __syncthreads();
     }
 }
@@ -62,11 +64,13 @@ template <class S> static choice choice_of(void) {
     return {(const void *)attn_mma<S>, (int64_t)sizeof(mma_shared<S>), S::HEADS};
 }
 
+/* 16 heads a block while that still leaves no more blocks than SMs; else 32, which halves what L2 must deliver. */
 static choice choose(const struct problem *p, const struct device *d) {
-    const bool narrow = p->dim[ATTN_HEADS] <= 16;
+    const int64_t heads = p->dim[ATTN_HEADS];
+    const bool narrow = heads <= 16 || p->dim[ATTN_BATCH] * ((heads + 15) / 16) <= d->sm_count;
     const choice by_size[3] = {
-        narrow ? choice_of<mma_shape<1, 64, 4, 3>>() : choice_of<mma_shape<2, 64, 4, 3>>(),
-        narrow ? choice_of<mma_shape<1, 64, 4, 2>>() : choice_of<mma_shape<2, 64, 4, 2>>(),
+        narrow ? choice_of<mma_shape<1, 64, 2, 3>>() : choice_of<mma_shape<2, 64, 2, 3>>(),
+        narrow ? choice_of<mma_shape<1, 64, 2, 2>>() : choice_of<mma_shape<2, 64, 2, 2>>(),
         narrow ? choice_of<mma_shape<1, 32, 2, 2>>() : choice_of<mma_shape<2, 32, 2, 2>>(),
     };
     for (int i = 0; i < 2; i++)

@@ -1,11 +1,11 @@
 /* The pieces of tiled attention by mma.sync: a ring of KV tiles filled by asynchronous copies, scores, softmax and weighted sum of one
  * tile for one group of heads. attn/mma strings them together; a kernel that splits the KV dimension uses the same pieces.
  *
- * A block is 8 warps. They share out the work twice:
- *   scores   S[heads][tile]: warp (kw, dw) of KEY_WARPS x DIM_WARPS takes NT*8 keys and 512 / DIM_WARPS elements of d, so that its part of q
- *            lives in registers for good. The DIM_WARPS partial sums of a score are exchanged through shared memory; then each warp owns
- *            an equal share of the finished scores of its keys.
- *   sum      O[heads][512] += P[heads][tile] * KV: warp w takes 64 elements of d, all heads and keys. P goes through shared memory in bf16.
+ * A block is 8 warps. They share out the work three times:
+ *   scores   S[heads][tile]: warp (kw, dw) of KEY_WARPS x DIM_WARPS takes NT * 8 keys and 512 / DIM_WARPS elements of d, so that its part of
+ *            q lives in registers for good. The DIM_WARPS partial sums of a score meet in shared memory.
+ *   weights  P[heads][tile]: warp w takes heads w * HPW .. and all keys, so that maximum and sum stay inside a warp.
+ *   sum      O[heads][512] += P * KV: warp w takes 64 elements of d, all heads and keys.
  *
  * Shared memory holds KV rows of 1 KB whose 16-byte chunks are permuted within groups of 8 by swizzle(row).
  */
@@ -19,26 +19,26 @@ template <int MT_, int TILE_, int KEY_WARPS_, int STAGES_> struct mma_shape {
     static constexpr int MT = MT_, HEADS = MT * 16, TILE = TILE_, STAGES = STAGES_;
     static constexpr int WARPS = 8, THREADS = WARPS * WARP;
     static constexpr int KEY_WARPS = KEY_WARPS_, DIM_WARPS = WARPS / KEY_WARPS;
-    static constexpr int NT = TILE / KEY_WARPS / 8;                 /* n-tiles of 8 keys a warp scores */
-    static constexpr int CHUNKS = ATTN_D / DIM_WARPS / 32;          /* of 32 elements of d, two k-steps */
-    static constexpr int SCORES = MT * NT * 4;                      /* a thread's partial scores, in order (mt, half, nt, e) */
-    static constexpr int OWNED = SCORES / DIM_WARPS;                /* of them its own in the end */
-    static constexpr int ROWS = OWNED > 2 * NT ? OWNED / (2 * NT) : 1;  /* heads that they belong to */
-    static constexpr int COLS = OWNED / ROWS;                       /* keys of each */
-    static constexpr int PARTS = KEY_WARPS * (2 * NT / COLS);       /* warps that own scores of one head */
-    static constexpr int P_STRIDE = TILE * 2 + 16;                  /* bytes; the 16 spread the rows over the banks */
-    static constexpr int TILE_ROWS = TILE / WARPS;                  /* rows that a warp copies */
-    static_assert(SCORES % DIM_WARPS == 0 && OWNED % 2 == 0 && TILE_ROWS <= WARP && TILE % 16 == 0, "no such shape");
+    static constexpr int NT = TILE / KEY_WARPS / 8;          /* n-tiles of 8 keys a warp scores */
+    static constexpr int CHUNKS = ATTN_D / DIM_WARPS / 32;   /* of 32 elements of d, two k-steps */
+    static constexpr int HPW = HEADS / WARPS;                /* heads whose weights a warp makes */
+    static constexpr int LPH = WARP / HPW;                   /* lanes a head */
+    static constexpr int WEIGHTS = TILE / LPH;               /* weights a lane makes */
+    static constexpr int VEC = WEIGHTS < 4 ? WEIGHTS : 4;    /* of them side by side */
+    static constexpr int TILE_ROWS = TILE / WARPS;           /* rows that a warp copies, */
+    static constexpr int PASSES = TILE_ROWS / 4;             /* four at a time, 128 bytes of each */
+    static_assert(TILE_ROWS % 4 == 0 && WEIGHTS % VEC == 0 && VEC % 2 == 0 && CHUNKS % 2 == 0 && TILE >= 32, "no such shape");
 };
 
-template <class S> struct __align__(128) mma_shared {
+template <class S> struct __align__(1024) mma_shared {
     char  kv[S::STAGES][S::TILE][ROW_BYTES];
-    float exchange[S::WARPS][S::DIM_WARPS > 1 ? S::DIM_WARPS - 1 : 1][S::OWNED / 2][WARP][2];
-    char  p[S::HEADS][S::P_STRIDE];
-    float bias[S::STAGES][S::TILE];         /* 0, or -inf where a hole or the end is */
-    float top[S::PARTS][S::HEADS];          /* per part: largest score of the tile; at the end: sum */
-    float old[S::HEADS];                    /* what the sums so far are to be multiplied by */
-    float best[S::HEADS];                   /* at the end: largest score of all */
+    float score[S::DIM_WARPS][S::HEADS][S::TILE];  /* partial sums; key k of head h at k ^ (h % 4) * 8. The weights of head h in bf16 then
+                                                      take the first 128 bytes of score[0][h], chunk c at c ^ h % 8 */
+    float bias[S::STAGES][S::TILE];                /* 0, or -inf where a hole or the end is */
+    float old[S::HEADS];                           /* what the sums so far are to be multiplied by */
+    float factor[S::HEADS];                        /* and in the end */
+
+    static constexpr int STAGE_BYTES = S::TILE * ROW_BYTES, SCORE_BYTES = S::TILE * 4, PLANE_BYTES = S::HEADS * S::TILE * 4;
 };
 
 /* A bijection of row % 8: the 8 rows of an ldmatrix land in 8 different chunks, and so do 2 rows x 4 chunks of a 16-byte load. */
@@ -46,237 +46,273 @@ static __device__ __forceinline__ int swizzle(int row) {
     return (row & 1) << 2 | (row >> 1 & 3);
 }
 
-/* What is next to be copied. Items are (request, group of heads), shared out over the blocks; the copies run ahead of the arithmetic, also
- * into the next item. */
-template <class S> struct mma_cursor {
-    int32_t     item, items, groups, i;
-    attn_length len, next_len;  /* of this item and of the block's next */
-    int32_t     slot;           /* lane l < TILE_ROWS: slot of the warp's row l of the tile that is next */
+/* Shared-memory addresses of a thread, for stage 0; constants and XOR with constants lead from them to everything it touches. */
+template <class S> struct mma_places {
+    uint32_t key;     /* rows g + 8 * nt of the warp's keys, its first chunk; ^ 64 for odd chunks, as g fixes the swizzle */
+    uint32_t give;    /* its partial scores; ^ 32 * nt */
+    uint32_t take;    /* the scores whose weights it makes */
+    uint32_t put;     /* those weights; ^ 64 for the second half */
+    uint32_t weight;  /* rows of P for ldmatrix; ^ 32 * k-step */
+    uint32_t value;   /* rows of V for ldmatrix.trans; ^ 32 * pair of n-tiles */
+    uint32_t copy;    /* the 16 bytes of its first row to be copied; its second row is 4 further, hence ^ 32 */
 
-    __device__ __forceinline__ void enter(const attn_args &a) {
-        while (item < items && i >= len.n) {
+    __device__ __forceinline__ mma_places(const mma_shared<S> &sh) {
+        const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, kw = warp / S::DIM_WARPS, dw = warp % S::DIM_WARPS;
+        const int h = (int)(threadIdx.x / S::LPH), i = (int)(threadIdx.x % S::LPH) * S::VEC, row = warp * S::TILE_ROWS + lane / 8;
+        key = pinned(shared_address(sh.kv[0][kw * S::NT * 8 + g]) + dw * S::CHUNKS * 64 + ((t ^ swizzle(g)) << 4));
+        give = pinned(shared_address(&sh.score[dw][g][(kw * S::NT * 8 + t * 2) ^ g % 4 * 8]));
+        take = pinned(shared_address(&sh.score[0][h][i ^ h % 4 * 8]));
+        put = pinned(shared_address(sh.score[0][h]) + ((i / 8 ^ h % 8) << 4) + i % 8 * 2);
+        weight = pinned(shared_address(sh.score[0][lane % 16]) + ((lane / 16 ^ lane % 8) << 4));
+        value = pinned(shared_address(sh.kv[0][lane % 16]) + warp * 128 + ((lane / 16 ^ swizzle(lane)) << 4));
+        copy = pinned(shared_address(sh.kv[0][row]) + ((lane % 8 ^ swizzle(row)) << 4));
+    }
+};
+
+/* The tiles to come. Items are (request, group of heads), shared out over the blocks; the copies run ahead of the arithmetic, also into the
+ * next item, and the slots run two tiles ahead of the copies. */
+template <class S> struct mma_cursor {
+    struct tile {
+        int32_t slot[S::PASSES];    /* of the lane's rows: row and row + 4; negative: hole or end */
+        int32_t window;             /* how many rows of the tile are from the window cache */
+    };
+    tile        next, after;
+    int32_t     row;                /* the lane's first row in a tile */
+    int32_t     item, items, groups, i;
+    attn_length len, next_len;      /* of item and of the block's next one */
+    const char *window, *topk;      /* lists of item, so that entry i is at i * 4 in either */
+    const char *from[S::PASSES];    /* of the tile begun: the lane's first 16 bytes of a row */
+
+    /* q and slot lists of an item to L2, so that nobody waits for memory when it comes up: 128 bytes a thread and step. */
+    __device__ __forceinline__ void announce(const attn_args &a, int32_t coming) const {
+        if (coming >= items)
+            return;
+        const int64_t request = coming / groups;
+        const int32_t first = coming % groups * S::HEADS;
+        for (int at = (int)threadIdx.x * 128; at < a.topk * 4 + 124; at += S::THREADS * 128)
+            prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, request) + min(at, a.topk * 4 - 4));
+        for (int at = (int)threadIdx.x * 128; at < a.window * 4 + 124; at += S::THREADS * 128)
+            prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, request) + min(at, a.window * 4 - 4));
+        for (int at = (int)threadIdx.x * 128; at < S::HEADS * ROW_BYTES; at += S::THREADS * 128)
+            if (first + at / ROW_BYTES < a.heads)
+                prefetch_l2(attn_row<ATTN_Q>(a, request * a.heads + first + at / ROW_BYTES) + at % ROW_BYTES);
+    }
+
+    __device__ __forceinline__ void enter(const attn_args &a, attn_length length) {
+        const int64_t b = item / groups;
+        i = 0;
+        len = length;
+        window = attn_row<ATTN_WINDOW_SLOT>(a, b);
+        topk = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)len.window * 4;
+        announce(a, item + (int32_t)gridDim.x);
+        next_len = attn_length_of(a, min(item + (int32_t)gridDim.x, items - 1) / groups);
+    }
+
+    /* After the last item every entry is past the end. */
+    __device__ __forceinline__ tile look(const attn_args &a) {
+        while (i >= len.n && item < items) {
             item += (int32_t)gridDim.x;
-            i = 0;
-            len = next_len;
-            const int64_t after = (int64_t)item + gridDim.x;
-            if (after < items)
-                next_len = attn_length_of(a, after / groups);
+            if (item < items)
+                enter(a, next_len);
         }
-        const int row = (int)threadIdx.x / WARP * S::TILE_ROWS + (int)threadIdx.x % WARP;
-        slot = -1;
-        if (item < items && threadIdx.x % WARP < S::TILE_ROWS)
-            slot = attn_slot(a, item / groups, len, i + row);
+        tile t;
+        t.window = len.window - i;
+#pragma unroll
+        for (int p = 0; p < S::PASSES; p++) {
+            const int32_t entry = i + row + p * 4;
+            t.slot[p] = -1;
+            if (entry < len.n)
+                t.slot[p] = __ldg((const int32_t *)(entry < len.window ? window : topk) + entry);
+        }
+        i += S::TILE;
+        return t;
     }
 
     __device__ __forceinline__ void start(const attn_args &a, int32_t items_, int32_t groups_) {
-        item = (int32_t)blockIdx.x;
         items = items_;
         groups = groups_;
-        i = 0;
-        len = next_len = {0, 0};
-        if (item < items)
-            len = attn_length_of(a, item / groups);
-        if ((int64_t)item + gridDim.x < items)
-            next_len = attn_length_of(a, (item + (int32_t)gridDim.x) / groups);
-        enter(a);
+        item = (int32_t)blockIdx.x;     /* < items: there are no more blocks than items */
+        row = (int32_t)pinned(warp_id() * S::TILE_ROWS + lane_id() / 8);
+        announce(a, item);
+        enter(a, attn_length_of(a, item / groups));
+        next = look(a);
+        after = look(a);
     }
 
-    /* Starts the copies of the next tile, if there is one, into stage `stage`; always closes one group of copies. */
-    __device__ __forceinline__ void copy(const attn_args &a, mma_shared<S> &sh, int stage) {
-        if (item < items) {
-            const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
-            if (lane < S::TILE_ROWS)
-                sh.bias[stage][warp * S::TILE_ROWS + lane] = slot < 0 ? -INFINITY : 0.f;
+    /* The copies of the next tile into stage `stage`: begin, every part of 0..7 once, end, which closes one group of copies. Part by part so
+     * that they can be issued between products. After the last tile: zeros that nobody reads. */
+    __device__ __forceinline__ void begin(const attn_args &a, mma_shared<S> &sh, int stage) {
 #pragma unroll
-            for (int r = 0; r < S::TILE_ROWS; r++) {
-                const int row = warp * S::TILE_ROWS + r;
-                const int32_t s = __shfl_sync(ALL_LANES, slot, r);
-                const char *from = attn_kv(a, len, i + row, max(s, 0)) + lane * 16;
-                const uint32_t to = shared_address(sh.kv[stage][row]) + ((lane ^ swizzle(row)) << 4);
-                copy16_async(to, from, s >= 0);
-                copy16_async(to + ROW_BYTES / 2, from + ROW_BYTES / 2, s >= 0);
-            }
-            i += S::TILE;
-            enter(a);
+        for (int p = 0; p < S::PASSES; p++) {
+            const bool first = row + p * 4 < next.window;
+            const char *base = (const char *)a.t[first ? ATTN_WINDOW_KV : ATTN_TOPK_KV].p + lane_id() % 8 * 16;
+            const uint64_t stride = (uint64_t)(first ? a.t[ATTN_WINDOW_KV].stride : a.t[ATTN_TOPK_KV].stride);
+            from[p] = base + (uint32_t)max(next.slot[p], 0) * stride;
+            if (lane_id() % 8 == 0)
+                sh.bias[stage][row + p * 4] = next.slot[p] < 0 ? -INFINITY : 0.f;
         }
+    }
+    __device__ __forceinline__ void part(const mma_places<S> &at, int stage, int j) const {
+#pragma unroll
+        for (int p = 0; p < S::PASSES; p++)
+            copy16_async((at.copy ^ p * 32) + p * 4 * ROW_BYTES + j * 128 + stage * mma_shared<S>::STAGE_BYTES, from[p] + j * 128,
+                         next.slot[p] >= 0);
+    }
+    __device__ __forceinline__ void end(const attn_args &a) {
         copy_commit();
+        next = after;
+        after = look(a);
+    }
+    __device__ __forceinline__ void copy(const attn_args &a, mma_shared<S> &sh, const mma_places<S> &at, int stage) {
+        begin(a, sh, stage);
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+            part(at, stage, j);
+        end(a);
     }
 };
 
 /* The warp's part of q, as A fragments of m16n8k16. The order of d within a chunk of 32 is free as long as q and kv agree: thread t of a quad
  * takes the 8 elements at 8t, one 16-byte load, words 0 and 1 for the first k-step and 2 and 3 for the second. Heads past the end are 0. */
 template <class S> struct mma_query {
-    uint4 row[S::MT][S::CHUNKS][2];
+    uint32_t a[S::MT][S::CHUNKS][2][4];
 
-    __device__ __forceinline__ void load(const attn_args &a, int64_t b, int32_t head) {
-        const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP, dw = warp % S::DIM_WARPS;
+    __device__ __forceinline__ void load(const attn_args &args, int64_t b, int32_t first) {
+        const int warp = warp_id(), lane = lane_id(), dw = warp % S::DIM_WARPS;
 #pragma unroll
         for (int mt = 0; mt < S::MT; mt++)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
-                const int32_t h = head + mt * 16 + half * 8 + lane / 4;
-                const char *q = attn_row<ATTN_Q>(a, b * a.heads + min(h, a.heads - 1)) + dw * S::CHUNKS * 64 + lane % 4 * 16;
+                const int32_t head = first + mt * 16 + half * 8 + lane / 4;
+                const uint32_t keep = head < args.heads ? ~0u : 0;  /* a real operation, so that the four words of a fragment end up side by side */
+                const char *q = attn_row<ATTN_Q>(args, b * args.heads + min(head, args.heads - 1)) + dw * S::CHUNKS * 64 + lane % 4 * 16;
 #pragma unroll
-                for (int c = 0; c < S::CHUNKS; c++)
-                    row[mt][c][half] = h < a.heads ? __ldg((const uint4 *)(q + c * 64)) : make_uint4(0, 0, 0, 0);
+                for (int c = 0; c < S::CHUNKS; c++) {
+                    const uint4 v = __ldg((const uint4 *)(q + c * 64));
+                    a[mt][c][0][half] = v.x & keep;
+                    a[mt][c][0][half + 2] = v.y & keep;
+                    a[mt][c][1][half] = v.z & keep;
+                    a[mt][c][1][half + 2] = v.w & keep;
+                }
             }
     }
 };
 
-/* Scores of one tile: each warp's finished share, in units of log 2, holes -inf. Ends before the exchange of maxima. */
-template <class S>
-static __device__ __forceinline__ void mma_scores(const mma_query<S> &q, mma_shared<S> &sh, int stage, float (&own)[S::OWNED]) {
-    const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP, kw = warp / S::DIM_WARPS, dw = warp % S::DIM_WARPS;
-    const int g = lane / 4, t = lane % 4;
+/* The warp's partial scores of one tile, to shared memory. */
+template <class S> static __device__ __forceinline__ void mma_scores(const mma_query<S> &q, const mma_places<S> &at, int stage) {
+    const uint32_t even = at.key + stage * mma_shared<S>::STAGE_BYTES, odd = (at.key ^ 64) + stage * mma_shared<S>::STAGE_BYTES;
     float s[S::MT][S::NT][4] = {};
-    /* Rows g + 8 * nt share g's swizzle. The chunk's bit 2 is c's parity, so two addresses and constants reach everything. */
-    const uint32_t kv = shared_address(sh.kv[stage][kw * S::NT * 8 + g]) + dw * S::CHUNKS * 64;
-    const uint32_t even = kv + ((t ^ swizzle(g)) << 4), odd = kv + (((t | 4) ^ swizzle(g)) << 4);
+    uint4 k[2][S::NT];
 #pragma unroll
-    for (int c = 0; c < S::CHUNKS; c++)
+    for (int nt = 0; nt < S::NT; nt++)
+        k[0][nt] = load16_shared(even + nt * 8 * ROW_BYTES);
 #pragma unroll
-        for (int nt = 0; nt < S::NT; nt++) {
-            uint4 k;
-            asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(k.x), "=r"(k.y), "=r"(k.z), "=r"(k.w)
-                         : "r"((c & 1 ? odd : even) + c / 2 * 128 + nt * 8 * ROW_BYTES) : "memory");
+    for (int c = 0; c < S::CHUNKS; c++) {
+        if (c + 1 < S::CHUNKS)
 #pragma unroll
-            for (int mt = 0; mt < S::MT; mt++) {
-                const uint4 lo = q.row[mt][c][0], hi = q.row[mt][c][1];
-                mma_bf16(s[mt][nt], lo.x, hi.x, lo.y, hi.y, k.x, k.y);
-                mma_bf16(s[mt][nt], lo.z, hi.z, lo.w, hi.w, k.z, k.w);
-            }
-        }
-
-    float flat[S::SCORES];
+            for (int nt = 0; nt < S::NT; nt++)
+                k[(c + 1) & 1][nt] = load16_shared((c & 1 ? even : odd) + (c + 1) / 2 * 128 + nt * 8 * ROW_BYTES);
 #pragma unroll
-    for (int mt = 0; mt < S::MT; mt++)
+        for (int step = 0; step < 2; step++)
 #pragma unroll
-        for (int nt = 0; nt < S::NT; nt++)
+            for (int nt = 0; nt < S::NT; nt++)
 #pragma unroll
-            for (int e = 0; e < 4; e++)
-                flat[((mt * 2 + e / 2) * S::NT + nt) * 2 + e % 2] = s[mt][nt][e];
-
-    /* Give the others theirs, take mine from them; in a fixed order of dw, so that the sum is the same in every run. */
-#pragma unroll
-    for (int o = 0; o < S::DIM_WARPS; o++)
-        if (o != dw)
-#pragma unroll
-            for (int j = 0; j < S::OWNED; j += 2)
-                *(float2 *)sh.exchange[kw * S::DIM_WARPS + o][(dw - o - 1) & (S::DIM_WARPS - 1)][j / 2][lane] =
-                    make_float2(flat[o * S::OWNED + j], flat[o * S::OWNED + j + 1]);
-    if (S::DIM_WARPS > 1)
-        asm volatile("bar.sync %0, %1;" ::"r"(kw + 1), "n"(S::DIM_WARPS * WARP) : "memory");
-#pragma unroll
-    for (int o = 0; o < S::DIM_WARPS; o++)
-        if (o == dw)
-#pragma unroll
-            for (int j = 0; j < S::OWNED; j++)
-                own[j] = flat[o * S::OWNED + j];
-#pragma unroll
-    for (int from = 0; from < S::DIM_WARPS - 1; from++)
-#pragma unroll
-        for (int j = 0; j < S::OWNED; j += 2) {
-            const float2 part = *(const float2 *)sh.exchange[warp][from][j / 2][lane];
-            own[j] += part.x;
-            own[j + 1] += part.y;
-        }
-}
-
-/* Which head and key an owned score belongs to: row r < ROWS, column c < COLS of the warp's share. */
-template <class S> struct mma_owner {
-    int head, key, part;  /* of row 0 and column 0; row r is head + 8 * r, column c is key + c / 2 * 8 + c % 2 */
-
-    __device__ __forceinline__ mma_owner() {
-        const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP, kw = warp / S::DIM_WARPS, dw = warp % S::DIM_WARPS;
-        const int first = dw * S::OWNED, row = first / (2 * S::NT), nt = first % (2 * S::NT) / 2;
-        head = row * 8 + lane / 4;
-        key = (kw * S::NT + nt) * 8 + lane % 4 * 2;
-        part = kw * (2 * S::NT / S::COLS) + nt * 2 / S::COLS;
+                for (int mt = 0; mt < S::MT; mt++)
+                    mma_bf16(s[mt][nt], q.a[mt][c][step], step ? k[c & 1][nt].z : k[c & 1][nt].x, step ? k[c & 1][nt].w : k[c & 1][nt].y);
     }
-};
-
-static __device__ __forceinline__ float quad_max(float x) {
-    x = fmaxf(x, __shfl_xor_sync(ALL_LANES, x, 1));
-    return fmaxf(x, __shfl_xor_sync(ALL_LANES, x, 2));
-}
-static __device__ __forceinline__ float quad_sum(float x) {
-    x += __shfl_xor_sync(ALL_LANES, x, 1);
-    return x + __shfl_xor_sync(ALL_LANES, x, 2);
+#pragma unroll
+    for (int nt = 0; nt < S::NT; nt++)
+#pragma unroll
+        for (int mt = 0; mt < S::MT; mt++)
+#pragma unroll
+            for (int half = 0; half < 2; half++)
+                store8_shared((at.give ^ nt * 32) + (mt * 16 + half * 8) * mma_shared<S>::SCORE_BYTES, s[mt][nt][half * 2], s[mt][nt][half * 2 + 1]);
 }
 
-/* Running maximum and the thread's own part of the running sum, of the heads it owns scores of. */
+/* LPH lanes share a head: its running maximum and the lane's own part of its running sum. Every weight of the largest score so far is exactly
+ * 1: a base that lags behind the maximum saves work, but rounds the heaviest weight to bf16, and that alone is 2e-3 of a result. */
 template <class S> struct mma_softmax {
-    float m[S::ROWS], sum[S::ROWS];
+    float m, sum, sink;
 
-    __device__ __forceinline__ void clear() {
+    static __device__ __forceinline__ int head() {
+        return (int)(threadIdx.x / S::LPH);
+    }
+
+    __device__ __forceinline__ void clear(const attn_args &a, int32_t first) {
+        m = -INFINITY;
+        sum = 0;
+        sink = attn_sink_log2(a, min(first + head(), a.heads - 1));
+    }
+
+    /* After a barrier: all partial scores in, in a fixed order; weights P of the tile and the factor for the older sums out. */
+    __device__ __forceinline__ void tile(mma_shared<S> &sh, const mma_places<S> &at, int stage) {
+        const int lane = (int)(threadIdx.x % S::LPH);
+        float s[S::WEIGHTS], top = m;
 #pragma unroll
-        for (int r = 0; r < S::ROWS; r++) {
-            m[r] = -INFINITY;
-            sum[r] = 0;
+        for (int v = 0; v < S::WEIGHTS; v += S::VEC) {
+            float x[S::DIM_WARPS][S::VEC];
+#pragma unroll
+            for (int dw = 0; dw < S::DIM_WARPS; dw++)
+                load_vec(at.take + dw * mma_shared<S>::PLANE_BYTES + v * S::LPH * 4, x[dw]);
+#pragma unroll
+            for (int e = 0; e < S::VEC; e++) {
+                s[v + e] = x[0][e];
+#pragma unroll
+                for (int dw = 1; dw < S::DIM_WARPS; dw++)
+                    s[v + e] += x[dw][e];
+                s[v + e] = s[v + e] * SCALE_LOG2 + sh.bias[stage][(lane + v / S::VEC * S::LPH) * S::VEC + e];
+                top = fmaxf(top, s[v + e]);
+            }
+        }
+#pragma unroll
+        for (int step = S::LPH / 2; step > 0; step /= 2)
+            top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, step));
+        const float base = top == -INFINITY ? 0.f : top, old = exp2_fast(m - base);
+        m = top;
+        sum *= old;
+        if (lane == 0)
+            sh.old[head()] = old;
+        __syncwarp();  /* the warp has read the scores that the weights now replace */
+#pragma unroll
+        for (int v = 0; v < S::WEIGHTS; v += S::VEC) {
+            uint32_t w[S::VEC / 2];
+#pragma unroll
+            for (int e = 0; e < S::VEC; e += 2) {
+                const float p0 = exp2_fast(s[v + e] - base), p1 = exp2_fast(s[v + e + 1] - base);
+                sum += p0 + p1;
+                w[e / 2] = bf16_pack(p0, p1);
+            }
+            if constexpr (S::VEC == 4)
+                store8_shared(at.put ^ v * S::LPH * 2, __uint_as_float(w[0]), __uint_as_float(w[1]));
+            else
+                store4_shared(at.put ^ v * S::LPH * 2, w[0]);
         }
     }
 
-    /* Scores in, weights P of the tile to shared memory, factor for the older sums to sh.old. Two block barriers. */
-    __device__ __forceinline__ void tile(mma_shared<S> &sh, int stage, const mma_owner<S> &at, float (&s)[S::OWNED]) {
-        float top[S::ROWS];
+    /* The factor that ends the sums to sh.factor, and the lse. */
+    __device__ __forceinline__ void finish(const attn_args &a, mma_shared<S> &sh, int64_t b, int32_t first) {
+        float all = sum;
 #pragma unroll
-        for (int r = 0; r < S::ROWS; r++) {
-            top[r] = -INFINITY;
-#pragma unroll
-            for (int c = 0; c < S::COLS; c++) {
-                float &x = s[r * S::COLS + c];
-                x = x * SCALE_LOG2 + sh.bias[stage][at.key + c / 2 * 8 + c % 2];
-                top[r] = fmaxf(top[r], x);
-            }
-            top[r] = quad_max(top[r]);
-            if (threadIdx.x % 4 == 0)
-                sh.top[at.part][at.head + 8 * r] = top[r];
+        for (int step = S::LPH / 2; step > 0; step /= 2)
+            all += __shfl_xor_sync(ALL_LANES, all, step);
+        if (threadIdx.x % S::LPH == 0) {
+            sh.factor[head()] = attn_finish(m, all, sink);
+            if (first + head() < a.heads)
+                *attn_lse(a, b, first + head()) = all > 0 ? m * LN2 + logf(all) : -INFINITY;
         }
-        __syncthreads();
-#pragma unroll
-        for (int r = 0; r < S::ROWS; r++) {
-            float now = m[r];
-#pragma unroll
-            for (int part = 0; part < S::PARTS; part++)
-                now = fmaxf(now, sh.top[part][at.head + 8 * r]);
-            const float base = now == -INFINITY ? 0.f : now, old = exp2f(m[r] - base);
-            m[r] = now;
-            sum[r] *= old;
-            if (at.part == 0 && threadIdx.x % 4 == 0)
-                sh.old[at.head + 8 * r] = old;
-#pragma unroll
-            for (int c = 0; c < S::COLS; c += 2) {
-                const float p0 = exp2f(s[r * S::COLS + c] - base), p1 = exp2f(s[r * S::COLS + c + 1] - base);
-                sum[r] += p0 + p1;
-                *(uint32_t *)&sh.p[at.head + 8 * r][(at.key + c / 2 * 8) * 2] = bf16_pack(p0, p1);
-            }
-        }
-        __syncthreads();
     }
 
-    /* Every head's maximum to sh.best, and its sum, per part, to sh.top. One block barrier. */
-    __device__ __forceinline__ void publish(mma_shared<S> &sh, const mma_owner<S> &at) {
-#pragma unroll
-        for (int r = 0; r < S::ROWS; r++) {
-            const float all = quad_sum(sum[r]);
-            if (threadIdx.x % 4 == 0) {
-                sh.top[at.part][at.head + 8 * r] = all;
-                if (at.part == 0)
-                    sh.best[at.head + 8 * r] = m[r];
-            }
+private:
+    static __device__ __forceinline__ void load_vec(uint32_t from, float (&ret)[S::VEC]) {
+        if constexpr (S::VEC == 4) {
+            const uint4 v = load16_shared(from);
+            ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y), ret[2] = __uint_as_float(v.z), ret[3] = __uint_as_float(v.w);
+        } else {
+            const uint2 v = load8_shared(from);
+            ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y);
         }
-        __syncthreads();
     }
 };
-
-/* Sum of one head, after publish, the same in every thread that asks. */
-template <class S> static __device__ __forceinline__ float mma_total(const mma_shared<S> &sh, int head) {
-    float sum = 0;
-#pragma unroll
-    for (int part = 0; part < S::PARTS; part++)
-        sum += sh.top[part][head];
-    return sum;
-}
 
 /* Lane t of each quad gives word t of 4 chunks and gets the 4 words of chunk t. */
 static __device__ __forceinline__ uint4 quad_transpose(uint32_t w0, uint32_t w1, uint32_t w2, uint32_t w3) {
@@ -306,7 +342,7 @@ template <class S> struct mma_sums {
 
     /* Multiplies heads g and g + 8 of each m-tile by factor[head]; most tiles bring no new maximum and then nothing is done. */
     __device__ __forceinline__ void scale(const float *factor) {
-        const int g = (int)threadIdx.x % WARP / 4;
+        const int g = lane_id() / 4;
         float f[S::MT][2];
         bool any = false;
 #pragma unroll
@@ -327,38 +363,47 @@ template <class S> struct mma_sums {
                     o[mt][j][e] *= f[mt][e / 2];
     }
 
-    __device__ __forceinline__ void tile(const mma_shared<S> &sh, int stage) {
-        const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP, row = lane % 16;
-        const uint32_t kv = shared_address(sh.kv[stage][row]) + warp * 128, p = shared_address(sh.p[row]) + lane / 16 * 16;
-        const int mix = swizzle(row) ^ lane / 16;
+    /* V fragments of k-step k, for all 64 elements. */
+    static __device__ __forceinline__ void load_v(const mma_places<S> &at, int stage, int k, uint32_t (&v)[4][4]) {
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            load_matrix4_transposed(v[j], (at.value ^ j * 32) + k * 16 * ROW_BYTES + stage * mma_shared<S>::STAGE_BYTES);
+    }
+
+    static __device__ __forceinline__ void load_p(const mma_places<S> &at, int k, uint32_t (&w)[S::MT][4]) {
+#pragma unroll
+        for (int mt = 0; mt < S::MT; mt++)
+            load_matrix4(w[mt], (at.weight ^ k * 32) + mt * 16 * mma_shared<S>::SCORE_BYTES);
+    }
+
+    /* v[0]: the first fragments, loaded before P was ready. between(k): called between the products of k-steps k and k + 1. */
+    template <class F> __device__ __forceinline__ void tile(const mma_places<S> &at, int stage, uint32_t (&v)[2][4][4], F between) {
+        uint32_t w[2][S::MT][4];
+        load_p(at, 0, w[0]);
 #pragma unroll
         for (int k = 0; k < S::TILE / 16; k++) {
-            uint32_t w[S::MT][4];
-#pragma unroll
-            for (int mt = 0; mt < S::MT; mt++)
-                load_matrix4(w[mt], p + mt * 16 * S::P_STRIDE + k * 32);
-#pragma unroll
-            for (int j = 0; j < 8; j += 2) {
-                uint32_t v[4];
-                load_matrix4_transposed(v, kv + k * 16 * ROW_BYTES + ((j ^ mix) << 4));
-#pragma unroll
-                for (int mt = 0; mt < S::MT; mt++) {
-                    mma_bf16(o[mt][j], w[mt][0], w[mt][1], w[mt][2], w[mt][3], v[0], v[1]);
-                    mma_bf16(o[mt][j + 1], w[mt][0], w[mt][1], w[mt][2], w[mt][3], v[2], v[3]);
-                }
+            if (k + 1 < S::TILE / 16) {
+                load_p(at, k + 1, w[(k + 1) & 1]);
+                load_v(at, stage, k + 1, v[(k + 1) & 1]);
             }
+#pragma unroll
+            for (int j = 0; j < 8; j++)
+#pragma unroll
+                for (int mt = 0; mt < S::MT; mt++)
+                    mma_bf16(o[mt][j], w[k & 1][mt], v[k & 1][j / 2][j % 2 * 2], v[k & 1][j / 2][j % 2 * 2 + 1]);
+            between(k);
         }
     }
 
-    /* factor(mt, half): what heads mt * 16 + half * 8 + g are multiplied by. 64 bytes a quad and store. */
-    template <class F> __device__ __forceinline__ void write_bf16(const attn_args &a, int64_t b, int32_t first, F factor) const {
-        const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
+    /* factor[h]: what head first + h is multiplied by. 64 bytes a quad and store. */
+    __device__ __forceinline__ void write_bf16(const attn_args &a, int64_t b, int32_t first, const float *factor) const {
+        const int warp = warp_id(), lane = lane_id();
 #pragma unroll
         for (int mt = 0; mt < S::MT; mt++)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 const int32_t head = first + mt * 16 + half * 8 + lane / 4;
-                const float f = factor(mt * 16 + half * 8 + lane / 4);
+                const float f = factor[mt * 16 + half * 8 + lane / 4];
                 uint32_t w[8];
 #pragma unroll
                 for (int j = 0; j < 8; j++)

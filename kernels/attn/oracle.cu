@@ -16,8 +16,8 @@ static __device__ __forceinline__ double warp_sum(double x) {
 /* Scores of entries [first, first + count), natural units; a hole scores -inf. */
 static __device__ void score_chunk(const attn_args &a, int64_t b, attn_length len, int32_t first, int32_t count, const double *q,
                                    double *score, const char **row) {
-    const int lane = threadIdx.x % WARP;
-    for (int32_t i = threadIdx.x / WARP; i < count; i += THREADS / WARP) {
+    const int lane = lane_id();
+    for (int32_t i = warp_id(); i < count; i += THREADS / WARP) {
         const int32_t slot = attn_slot(a, b, len, first + i);
         const char *kv = slot < 0 ? nullptr : attn_kv(a, len, first + i, slot);
         double dot = 0;

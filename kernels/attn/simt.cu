@@ -101,7 +101,7 @@ static __device__ __forceinline__ void merge_warps(const attn_args &a, int64_t b
 }
 
 static __global__ void __launch_bounds__(WARPS *WARP, 2) attn_simt(const __grid_constant__ attn_args a) {
-    const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const int warp = warp_id(), lane = lane_id();
     const int64_t b = blockIdx.x / a.heads;
     const int32_t head = (int32_t)(blockIdx.x % a.heads);
     const attn_length len = attn_length_of(a, b);
