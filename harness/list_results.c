@@ -28,14 +28,16 @@ struct results {
 static void compare_code(const cJSON *kernels, const struct registry *r, const struct toolkits *t, struct result *result) {
     const char  *toolkit = t->of[result->machine.engine];
     const cJSON *kernel;
+    bool         on_record = cJSON_GetArraySize(kernels) > 0;
     cJSON_ArrayForEach(kernel, kernels) {
         const struct entry *e = registry_find(r, kernel->string);
-        if (!cJSON_IsString(kernel) || (e && (!*e->hash || !*kernel->valuestring || !strcmp(e->hash, kernel->valuestring))))
-            continue;
+        bool hashed = cJSON_IsString(kernel) && *kernel->valuestring && (!e || *e->hash);
+        on_record &= hashed;
+        if (!hashed || (e && !strcmp(e->hash, kernel->valuestring))) continue;
         if (result->n_stale < MAX_STALE) text(result->stale[result->n_stale++], sizeof result->stale[0], "%s", kernel->string);
     }
     if (result->n_stale) result->freshness = !*toolkit || strcmp(toolkit, result->machine.toolkit) ? UNKNOWN : STALE;
-    else result->freshness = FRESH;
+    else result->freshness = on_record ? FRESH : UNKNOWN;
 }
 
 static void read_env(const char *path, const struct registry *r, const struct toolkits *t, struct result *result) {
@@ -111,9 +113,11 @@ void list_results(FILE *f, const struct registry *r, const struct toolkits *t) {
         list_wrap(f, 0, 4, text(words, sizeof words, "%s, %s, %d row%s%s", result->written, result->machine.name, result->rows,
             result->rows == 1 ? "" : "s", failed));
         if (result->freshness == FRESH) continue;
-        if (result->freshness == STALE) text(words, sizeof words, "stale: this build has other machine code of");
+        if (!result->n_stale) text(words, sizeof words, "no hash of its kernels' machine code, in it or in this build");
+        else if (result->freshness == STALE) text(words, sizeof words, "stale: this build has other machine code of");
         else
-            text(words, sizeof words, "of another toolkit (%s) than this build, which has other machine code of", result->machine.toolkit);
+            text(words, sizeof words, "of another toolkit (%s) than this build, which has other machine code of",
+                result->machine.toolkit);
         size_t n = strlen(words);
         for (int k = 0; k < result->n_stale; k++) n += strlen(text(words + n, sizeof words - n, " %s", result->stale[k]));
         list_wrap(f, 0, 4, words);

@@ -3,11 +3,13 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <sys/stat.h>
 #include "base.h"
 #include "cli.h"
 #include "cli_help.h"
 #include "commands.h"
 #include "fake.h"
+#include "runfolder.h"
 
 /* The program ends with what it holds: under AddressSanitizer its children must not be counted leaks for that. */
 const char *__asan_default_options(void);
@@ -244,6 +246,62 @@ static void test_list(void **state)
     assert_int_equal(caught(list_in_child, "list ops kernels", out, sizeof out), EXIT_USAGE);
 }
 
+static void write_file(const char *folder, const char *name, const char *content)
+{
+    char  path[256];
+    FILE *f = fopen(text(path, sizeof path, "%s/%s", folder, name), "w");
+    assert_non_null(f);
+    fputs(content, f);
+    fclose(f);
+}
+
+/* A run of two kernels on this toolkit; `hash` is what its env.json says of the first. */
+static void write_run(const char *root, const char *name, const char *toolkit, const char *hash)
+{
+    const char    *kernels[] = {"mix/host_mma", "mix/host_split"}, *hashes[] = {hash, "06"};
+    struct machine m = {.engine = HOST, .name = "some CPU"};
+    struct env     env = {.command = "kbench", .machine = &m, .n_kernels = 2, .kernel = kernels, .hash = hashes};
+    char           folder[128];
+    text(m.toolkit, sizeof m.toolkit, "%s", toolkit);
+    assert_int_equal(mkdir(text(folder, sizeof folder, "%s/results/%s", root, name), 0700), 0);
+    char *json = env_json(&env);
+    write_file(folder, "env.json", json);
+    write_file(folder, "rows.csv", "op,kernel,engine,status\nmix,mix/host_mma,host,ok\nmix,mix/host_split,host,wrong\n");
+    free(json);
+}
+
+static void test_list_results(void **state)
+{
+    char root[] = "/tmp/kbench-test-XXXXXX", out[8192], path[64], command[64];
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    assert_int_equal(mkdir(text(path, sizeof path, "%s/results", root), 0700), 0);
+    setenv("KBENCH_ROOT", root, 1);
+    assert_int_equal(caught(list_in_child, "list results", out, sizeof out), 0);
+    assert_non_null(strstr(out, "no run yet below "));
+    write_run(root, "same", "gcc " __VERSION__, "04");
+    assert_int_equal(caught(list_in_child, "list results", out, sizeof out), 0);
+    assert_non_null(strstr(out, "some CPU, 2 rows, 1 failed\n"));
+    assert_null(strstr(out, "machine code"));
+    write_run(root, "older", "gcc " __VERSION__, "0f");
+    assert_int_equal(caught(list_in_child, "list results", out, sizeof out), 0);
+    assert_non_null(strstr(out, "    stale: this build has other machine code of mix/host_mma\n"));
+    write_run(root, "elsewhere", "gcc 1", "0f");
+    write_run(root, "unhashed", "gcc " __VERSION__, "");
+    assert_int_equal(caught(list_in_child, "list results --json", out, sizeof out), 0);
+    static const char *const want[][2] = {{"same", "fresh"}, {"older", "stale"}, {"elsewhere", "unknown"}, {"unhashed", "unknown"}};
+    for (int i = 0; i < COUNT(want); i++) {
+        char word[32];
+        const char *at = strstr(out, text(word, sizeof word, "/results/%s\"", want[i][0]));
+        assert_non_null(at);
+        at = strstr(at, "\"evidence\":");
+        assert_non_null(at);
+        assert_memory_equal(at + strlen("\"evidence\":\t\""), want[i][1], strlen(want[i][1]));
+    }
+    unsetenv("KBENCH_ROOT");
+    assert_int_equal(system(text(command, sizeof command, "rm -r %s", root)), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +313,7 @@ int main(void)
         cmocka_unit_test(test_precedence),
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_list),
+        cmocka_unit_test(test_list_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
