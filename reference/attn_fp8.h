@@ -16,8 +16,8 @@
  *      2     1,152 +    16       1,728
  *
  * Data begins at a multiple of 64 bytes of the tensor, scales at one of 8; the tensor's own address is a multiple of 16. A value is
- * exact in bf16 while its scale lies in 2^-117 .. 2^118. Codes 0x7f and 0xff (NaN) and scale 255 (NaN) do not occur in an entry that a list
- * names; undefined bytes (padding, the eighth of the scales, entries without a slot) hold NaN.
+ * exact in bf16 while its scale lies in 2^-117 .. 2^119. The NaNs of both formats (codes 0x7f and 0xff, scale 255) do not occur in
+ * an entry that a list names; undefined bytes (padding, the eighth of the scales, entries without a slot) hold them.
  *
  * A row of a cache tensor, for the harness, is a piece of ATTN_FP8_PIECE bytes: an entry is 9 pieces, group after group and two of
  * rope, and 8 neighbours share a piece of scales, which is valid for all 8 when one is named. Rows are dense (stride 64).
