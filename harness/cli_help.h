@@ -32,7 +32,7 @@ extern const struct cli_option  cli_options[];
 const char *cli_set(struct cli *, int option, const char *value, enum origin);
 int         cli_option_index(const char *long_name);                               /* that of the last row where there is none */
 int         cli_choice(const char *word, const char *const *words, int n);         /* n where it is none of them */
-void        cli_environment(struct cli *);                                         /* dies on a KBENCH_ variable that is no option */
+void        cli_environment(struct cli *);                                 /* dies on a KBENCH_ variable that is no option */
 
 void cli_help(FILE *, const char *command);   /* 80 columns */
 void cli_help_commands(FILE *);

@@ -34,7 +34,8 @@ struct jobfile {
     struct job_section *section;   /* in the order written, included ones at their include's place */
 };
 
-/* Adds what a file says, with its includes. 0, or non-zero with "file:line: what: why" in ret_error. May be called for one file after the other. */
+/* Adds what a file says, with its includes. 0, or non-zero with "file:line: what: why" in ret_error.
+ * May be called for one file after the other. */
 int  jobfile_read(const char *path, struct jobfile *, char *ret_error, size_t size);
 /* The same from memory: `path` stands in messages, and includes are relative to its folder. */
 int  jobfile_parse(const char *path, const char *content, size_t length, struct jobfile *, char *ret_error, size_t size);

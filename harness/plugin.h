@@ -9,6 +9,7 @@
 int plugin_open(const char *path, const struct registry *known, struct entry *ret, char *ret_error, size_t size);
 
 /* The same checks on a struct kernel that came from anywhere. */
-int plugin_check(const char *path, const struct kernel *, const struct registry *known, struct entry *ret, char *ret_error, size_t size);
+int plugin_check(const char *path, const struct kernel *, const struct registry *known, struct entry *ret, char *ret_error,
+                 size_t size);
 
 #endif

@@ -13,6 +13,7 @@ int sweep_names(char ***ret);
 /* NULL with `trouble` set where there is no such kernel, or it is one of the check's references. */
 const struct entry *row_kernel(const struct registry *, const char *name, struct place, struct trouble *);
 /* One NAME=VALUE of --row: a dimension into the group, a tunable into `fixed`. */
-int row_word(const struct op *, const struct kernel *, const char *word, struct place, struct group *, struct fixed *, struct trouble *);
+int row_word(const struct op *, const struct kernel *, const char *word, struct place, struct group *, struct fixed *,
+             struct trouble *);
 
 #endif

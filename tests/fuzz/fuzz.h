@@ -1,5 +1,5 @@
-/* A fuzz target defines LLVMFuzzerTestOneInput and the words it is fond of. With -DFUZZ_LIBFUZZER libFuzzer drives it; otherwise the
- * main below mutates a corpus for some seconds, so that any compiler with AddressSanitizer will do:
+/* A fuzz target defines LLVMFuzzerTestOneInput and the words it is fond of. With -DFUZZ_LIBFUZZER libFuzzer drives it; otherwise
+ * fuzz_main.c mutates a corpus for some seconds, so that any compiler with AddressSanitizer will do:
  *     fuzz_axis [-seconds=N] [-seed=N] FOLDER|FILE...           a file given alone is run once, as it is */
 #ifndef KBENCH_FUZZ_H
 #define KBENCH_FUZZ_H

@@ -67,7 +67,8 @@ static void erase(size_t at, size_t size)
 
 static void mutate(void)
 {
-    size_t  at = dice((uint32_t)now.size + 1), n = now.size - at ? dice((uint32_t)(now.size - at < 32 ? now.size - at : 32)) + 1 : 0;
+    size_t at = dice((uint32_t)now.size + 1),
+           n = now.size - at ? dice((uint32_t)(now.size - at < 32 ? now.size - at : 32)) + 1 : 0;
     uint8_t byte = (uint8_t)(dice(4) ? 32 + dice(95) : dice(256)), copy[32];
     int     words = 0;
     while (fuzz_words[words]) words++;
