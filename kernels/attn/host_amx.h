@@ -73,8 +73,8 @@ AMX_TARGET static void amx_transpose(const float *from, int64_t from_stride, flo
 }
 
 /* Tiles 0..3 are c (row of tiles * 2 + column of tiles), 4 and 5 are a, 6 and 7 are b. `tall` and `wide` are constants. */
-AMX_TARGET HOST_INLINE void amx_block(bool tall, bool wide, int64_t K, const float *a, int64_t am, const float *b, int64_t ldb, float *c,
-                                      int64_t ldc, bool add)
+AMX_TARGET HOST_INLINE void amx_block(bool tall, bool wide, int64_t K, const float *a, int64_t am, const float *b, int64_t ldb,
+                                      float *c, int64_t ldc, bool add)
 {
     if (add) {
         _tile_loadd(0, c, ldc * 4);
@@ -121,8 +121,8 @@ AMX_TARGET static void amx_rows(bool tall, int64_t N, int64_t K, const float *a,
 }
 
 /* As host_gemm.h says; a either in rows (ak = 1) or in columns (am = 1), which tiles can't load: turned first, K <= AMX_MOST_K. */
-AMX_TARGET static void amx_gemm(int64_t M, int64_t N, int64_t K, const float *a, int64_t am, int64_t ak, const float *b, int64_t ldb,
-                                float *c, int64_t ldc, const float *scale)
+AMX_TARGET static void amx_gemm(int64_t M, int64_t N, int64_t K, const float *a, int64_t am, int64_t ak, const float *b,
+                                int64_t ldb, float *c, int64_t ldc, const float *scale)
 {
     float turned[32 * AMX_MOST_K] __attribute__((aligned(64)));
     for (int64_t m = 0; m < M; m += 32) {
