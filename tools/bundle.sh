@@ -19,13 +19,17 @@ setup_unlock
 stage=$(mktemp -d "$build/bundle.XXXXXX")
 trap 'rm -rf "$stage"' EXIT
 top=$stage/$name
-mkdir -p "$top/bin" "$top/planted/cuda" "$top/tests/harness"
+mkdir -p "$top/bin" "$top/fallback" "$top/planted/cuda" "$top/tests/harness"
 cp "$build/harness/kbench" "$top/bin/"
-# Everything that is not the C library itself: cJSON, the OpenMP and C++ runtimes.
-ldd "$build/harness/kbench" | sed -n 's/.* => \(\/[^ ]*\).*/\1/p' |
-    grep -v -E '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so' | while IFS= read -r library; do
-        cp -L "$library" "$top/bin/"
-    done
+# cJSON lies beside the program. The compiler's runtimes (OpenMP, C++) are for nodes without: elsewhere the node's own are as new as
+# its plug-ins need. The C library is the node's.
+ldd "$build/harness/kbench" | sed -n 's/.* => \(\/[^ ]*\).*/\1/p' | while IFS= read -r library; do
+    case $library in
+    */libcjson.so*) cp -L "$library" "$top/bin/" ;;
+    */libc.so* | */libm.so* | */libdl.so* | */libpthread.so* | */librt.so*) ;;
+    *) cp -L "$library" "$top/fallback/" ;;
+    esac
+done
 cp "$build"/tests/planted/*.so "$top/planted/"
 cp "$build"/tests/planted/cuda/*.so "$top/planted/cuda/" 2>/dev/null || rmdir "$top/planted/cuda"
 find "$top/planted" -name '*.so' -exec strip --strip-unneeded {} +
@@ -37,6 +41,10 @@ cat >"$top/kbench" <<'END'
 # kbench from a bundle: nothing to build, nothing to install.
 KBENCH_ROOT=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
 export KBENCH_ROOT
+if ! "$KBENCH_ROOT/bin/kbench" --version >/dev/null 2>&1; then
+    LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$KBENCH_ROOT/fallback
+    export LD_LIBRARY_PATH
+fi
 exec "$KBENCH_ROOT/bin/kbench" "$@"
 END
 chmod +x "$top/kbench"

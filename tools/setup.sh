@@ -129,9 +129,27 @@ run_logged() {
 setup_is_current() {
     [ -x "$build/harness/kbench" ] && [ -e "$build/setup.built" ] || return 1
     [ "$(cat "$build/setup.configured" 2>/dev/null)" = "$root|$nvcc" ] || return 1
+    [ -z "${KBENCH_MESON:-}" ] || [ "$KBENCH_MESON" = "$(cat "$build/setup.options")" ] || return 1
     [ -z "$(find "$root/meson.build" "$root/meson_options.txt" "$root/reference" "$root/kernels" "$root/harness" "$root/decode" \
         "$root/tools" "$root/.git/logs/HEAD" "$build/meson-private/coredata.dat" -newer "$build/setup.built" 2>/dev/null |
         head -n 1)" ]
+}
+
+# Configures anew: another toolkit, other options, or a first time. Options once given in KBENCH_MESON stay.
+setup_configure() {
+    setup_choose_engine
+    setup_packages
+    options=${KBENCH_MESON:-$(cat "$build/setup.options" 2>/dev/null || :)}
+    note "building in $build (first time; log: $log)"
+    # Only what a build makes: the folder may be anybody's.
+    (cd "$build" && rm -rf meson-* build.ninja .ninja_* compile_commands.json reference kernels harness \
+        decode tests sanitized setup.[bcot]*)
+    # shellcheck disable=SC2086
+    run_logged 'configuring' meson setup "$build" "$root" -Dgpu=$gpu $options
+    grep -q '^ *cuda engine *: YES' "$log" && engines='cuda and host engines' || engines='host engine'
+    printf '%s\n' "$options" >"$build/setup.options"
+    printf '%s|%s\n' "$root" "$nvcc" >"$build/setup.configured"
+    [ "$for_tests" = no ] || : >"$build/setup.tests"
 }
 
 # setup_build TARGET...: configures where needed and builds.
@@ -141,31 +159,22 @@ setup_build() {
         [ "$build" = "$root/build" ] ||
             fail "the build folder $build belongs to ${configured%|*}; set KBENCH_BUILD to another folder"
         note "the tree has moved: building anew"
-        rm -rf "$build"
-        mkdir -p "$build"
-        configured=
     fi
     began=$(date +%s)
     : >"$log"
-    first=no
-    if [ ! -f "$build/build.ninja" ] || [ "$configured" != "$root|$nvcc" ]; then
-        first=yes
-        setup_choose_engine
+    engines=
+    if [ ! -f "$build/build.ninja" ] || [ "$configured" != "$root|$nvcc" ] ||
+        { [ -n "${KBENCH_MESON:-}" ] && [ "$KBENCH_MESON" != "$(cat "$build/setup.options")" ]; }; then
+        setup_configure
+    elif [ "$for_tests" = yes ] && [ ! -e "$build/setup.tests" ]; then   # configured by ./kbench, perhaps without cmocka
         setup_packages
-        note "building in $build (first time; log: $log)"
-        wipe=
-        [ ! -f "$build/build.ninja" ] || wipe=--wipe
-        # shellcheck disable=SC2086
-        run_logged 'configuring' meson setup $wipe "$build" "$root" -Dgpu=$gpu ${KBENCH_MESON:-}
-        grep -q '^ *cuda engine *: YES' "$log" && engines='cuda and host engines' || engines='host engine'
-        printf '%s|%s\n' "$root" "$nvcc" >"$build/setup.configured"
-    elif [ "$for_tests" = yes ]; then
-        setup_packages
+        run_logged 'configuring for tests' meson setup --reconfigure "$build" "$root"
+        : >"$build/setup.tests"
     fi
     touch "$build/setup.began"
     run_logged 'building' ninja -C "$build" "$@"
     mv "$build/setup.began" "$build/setup.built"   # as old as the start: what was edited meanwhile is newer
-    [ "$first" = no ] || note "built in $(($(date +%s) - began)) s: $engines"
+    [ -z "$engines" ] || note "built in $(($(date +%s) - began)) s: $engines"
 }
 
 # One build at a time in a folder.
