@@ -263,13 +263,14 @@ static int replay(void *arg)
 /* Set 1 under the same addresses, then set 0 again: stale data, baked-in lengths and memoised answers come out. */
 static bool replays(struct check *check, struct replay *captured)
 {
-    struct workload *w = check->bound->w;
-    if (!good(check, workload_put(w, 1), "second input set")) return false;
+    struct bound *bound = check->bound;
+    struct workload *w = bound->w;
+    if (!good(check, workload_put(w, 1, bound->kernel->reads), "second input set")) return false;
     if (!launch(check, replay, captured, POISON_FINITE, WORKSPACE_GARBAGE, "replay with other inputs and lengths") ||
         !outputs_ok(check, 1, POISON_FINITE, "replay with other inputs and lengths", NULL, false)) return false;
-    if (!launch(check, bound_launch, check->bound, POISON_NAN, POISON_NAN, "launch with other inputs at the same addresses") ||
+    if (!launch(check, bound_launch, bound, POISON_NAN, POISON_NAN, "launch with other inputs at the same addresses") ||
         !outputs_ok(check, 1, POISON_NAN, "launch with other inputs at the same addresses", NULL, false)) return false;
-    return good(check, workload_put(w, 0), "first input set") &&
+    return good(check, workload_put(w, 0, bound->kernel->reads), "first input set") &&
            launch(check, replay, captured, POISON_NAN, POISON_NAN, "replay with the first inputs again") &&
            outputs_ok(check, 0, POISON_NAN, "replay with the first inputs again", "differs between an eager launch and a replay", false);
 }
@@ -298,7 +299,7 @@ struct verdict check_kernel(struct bound *bound, step_fn *step, void *arg)
 {
     struct workload *w = bound->w;
     struct check check = {.bound = bound, .step = step, .step_arg = arg, .verdict = {.err_rel = 0, .checked_pct = w->head->checked_pct}};
-    bool ok = good(&check, workload_check_buffers(w), "check buffers") && good(&check, workload_put(w, 0), "first input set");
+    bool ok = good(&check, workload_check_buffers(w), "check buffers") && good(&check, workload_put(w, 0, bound->kernel->reads), "first input set");
     bound->t = w->check;
     if (ok && eager_launches(&check)) captured(&check);
     for (int t = 0; t < MAX_TENSORS; t++) free(check.first[t]);
@@ -310,7 +311,7 @@ struct verdict check_once(struct bound *bound, step_fn *step, void *arg)
     struct workload *w = bound->w;
     struct check check = {.bound = bound, .step = step, .step_arg = arg, .verdict = {.err_rel = 0, .checked_pct = w->head->checked_pct}};
     begin_step(&check, "single launch");
-    bool ok = good(&check, workload_check_buffers(w), "check buffers") && good(&check, workload_put(w, 0), "first input set") &&
+    bool ok = good(&check, workload_check_buffers(w), "check buffers") && good(&check, workload_put(w, 0, bound->kernel->reads), "first input set") &&
               good(&check, workload_poison_outputs(w, POISON_FINITE), "outputs");
     bound->t = w->check;
     ok = ok && good(&check, bound_launch(bound), "single launch") && good(&check, w->dev->ops->sync(w->dev), "single launch");

@@ -85,7 +85,7 @@ static bool agrees(const struct workload *w, int set, int t, const double *oracl
 
 static int launch_oracle(struct workload *w, const struct kernel *oracle, int set, struct arg *arg)
 {
-    TRY(workload_put(w, set));
+    TRY(workload_put(w, set, oracle->reads));
     struct call call = {.problem = &w->seen, .device = &w->dev->machine.facts, .t = arg, .stream = w->dev->stream};
     for (int t = 0; t < w->n; t++) {
         arg[t] = w->check[t];

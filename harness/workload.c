@@ -167,13 +167,13 @@ int workload_check_buffers(struct workload *w)
     return check_buffers(w);
 }
 
-int workload_put(struct workload *w, int set)
+int workload_put(struct workload *w, int set, uint64_t reads)
 {
     for (int t = 0; t < w->n; t++) {
         if (!w->shape[t].input) continue;
         size_t bytes = check_bytes(&w->shape[t]);
         TRY(w->dev->ops->set(w->dev, w->check[t].p, POISON_NAN, bytes));
-        TRY(put_rows(w, t, w->host[set], w->check[t]));
+        if (!reads || reads >> t & 1) TRY(put_rows(w, t, w->host[set], w->check[t]));
         if (!w->shape[t].output) TRY(w->dev->ops->hash(w->dev, w->check[t].p, bytes, &w->check_hash[t]));
     }
     return 0;

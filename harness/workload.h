@@ -67,9 +67,10 @@ struct workload {
 /* Sizes, host tensors and references of a problem. oracle: an ORACLE kernel of the op with code for this device, or NULL. budget_s:
  * CPU time for references before the oracle, or a share of the items, has to do. 0, DEV_OOM, or a device error. */
 int workload_prepare(struct workload *, const struct problem *, const struct kernel *oracle, double budget_s);
-/* Guarded buffers; then puts set `set` into them (inputs as they should be, outputs untouched). */
+/* Guarded buffers; then puts set `set` into them: inputs as they should be, those that a kernel with `reads` (0: all) does not read NaN,
+ * outputs untouched. */
 int workload_check_buffers(struct workload *);
-int workload_put(struct workload *, int set);
+int workload_put(struct workload *, int set, uint64_t reads);
 int workload_poison_outputs(struct workload *, int byte);
 /* Whether guards are whole, and inputs still what was put. On damage: 1 and words in ret_why; negative or positive errors as usual
  * are not told apart from damage by sign, so they come in *ret_error. */

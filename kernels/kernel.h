@@ -21,7 +21,7 @@ struct CUstream_st;
 
 struct device {
     int32_t sm, sm_count;  /* 90, 132. HOST: 0 and the number of OpenMP threads */
-    int64_t l2_bytes, smem_bytes, memory_bytes; /* HOST: last-level cache; 0; physical memory */
+    int64_t l2_bytes, smem_bytes, memory_bytes;  /* HOST: last-level cache; 0; physical memory */
 };
 
 struct growth {
@@ -61,15 +61,12 @@ struct kernel {
     const char    *name, *op, *note;   /* note: the idea, and the limit it is up against */
     enum engine    engine;
     uint64_t       reads;              /* bit t: reads tensor t (twins in other formats hold NaN for it); 0: all */
-    uint64_t       aliases;            /* bit t: may share memory with its input twin */
     uint64_t       promises;           /* enum promise */
     struct growth  growth[MAX_DIMS];
     struct tunable tunable[MAX_TUNABLES];
     const char *(*unfit)(const struct problem *, const struct device *);  /* NULL, or why it can't run this */
     size_t      (*workspace)(const struct problem *, const struct device *, const int32_t *tune);  /* bytes; NULL: none */
     size_t      (*zeroed)(const struct problem *, const struct device *, const int32_t *tune);     /* bytes; NULL: none */
-    int64_t     (*packed)(const struct problem *, int t);                 /* bytes of a WEIGHT after pack; NULL: as it is */
-    int         (*pack)(const struct call *, int t, void *dst);           /* once; the original may then be freed */
     int         (*open)(const struct problem *, const struct device *, void **state);
     void        (*close)(void *state);
     int         (*launch)(const struct call *);  /* enqueue only: no sync, no allocation; cudaError_t. HOST: done on return */

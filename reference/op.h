@@ -18,7 +18,7 @@ enum { MAX_DIMS = 16, MAX_TENSORS = 24, MAX_TUNABLES = 4 };
 
 enum dtype { F32, F16, BF16, E4M3, I32, I64, BYTES };
 
-/* INOUT: a cache or ring, written at slots that inputs name. WEIGHT: the same in every step, kernels may pack it once. */
+/* INOUT: a cache or ring, written at slots that inputs name. WEIGHT: the same in every step. */
 enum role { IN, WEIGHT, OUT, INOUT };
 
 struct problem;
