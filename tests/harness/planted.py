@@ -44,10 +44,11 @@ BOTH = {
 CUDA = {
     "stale_graph": ("wrong|nan", r"other inputs"),
     "allocates": ("capture_fail", r"allocates"),
+    "allocates_and_frees": ("capture_fail", r"allocates|synchronises"),
     "allocates_in_stream": ("capture_fail", r"allocates"),
     "synchronises": ("capture_fail", r"synchronises"),
     "waits_outside_capture": ("capture_fail", r"synchronises"),
-    "other_stream": ("capture_fail", r"stream"),
+    "other_stream": ("wrong|capture_fail", r"not written|another stream"),   # whichever of the two is looked at first
 }
 REFUSED = {
     "old_abi": r"ABI",
@@ -64,8 +65,8 @@ def check(program, path, engine):
 
 
 def verdict_of(name, done):
-    """Status and reason from the line that a row leaves on stderr: "[1/1] plugin/nan batch=...: nan: first launch: ..."."""
-    lines = re.findall(rf"^\[1/1\] plugin/{name} [^:]*: (.*)$", done.stderr, re.M)
+    """Status and reason from the line that a row leaves on stderr: "[1/2] plugin/nan batch=...: nan: first launch: ..."."""
+    lines = re.findall(rf"^\[\d+/\d+\] plugin/{name} [^:]*: (.*)$", done.stderr, re.M)
     if len(lines) != 1:
         return "none", f"{len(lines)} rows instead of one"
     status, colon, reason = lines[0].partition(": ")
