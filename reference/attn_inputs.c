@@ -162,7 +162,8 @@ void attn_fill_inputs(const struct problem *p, struct attn_paging paging, int t,
 struct attn_list attn_list_of(const struct problem *p, void *const *t, bool window, int64_t b)
 {
     const int32_t *slot = t[window ? ATTN_WINDOW_SLOT : ATTN_TOPK_SLOT], *length = t[ATTN_LENGTH];
-    return (struct attn_list){slot + b * ((window ? attn_window_bytes(p) : attn_topk_bytes(p)) / 4), length[b * 2 + !window]};
+    int32_t        count = length[b * 2 + !window];
+    return (struct attn_list){slot + b * ((window ? attn_window_bytes(p) : attn_topk_bytes(p)) / 4), count > 0 ? count : 0};
 }
 
 void *attn_memory(size_t bytes)

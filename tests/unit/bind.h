@@ -57,7 +57,7 @@ static inline void bind_spread(struct bound *b)
     b->p.op->reference(&b->p, b->dense, 0, b->p.op->items(&b->p));
 }
 
-/* pad: bytes between rows, a multiple of 16; rows shorter than 16 bytes stay dense. */
+/* pad: bytes between rows, a multiple of 16; rows shorter than 16 bytes, and those of packed tensors, stay dense. */
 static inline struct bound bind_problem(const struct problem *p, uint32_t set, int64_t pad)
 {
     struct bound b = {.p = *p};
@@ -65,7 +65,7 @@ static inline struct bound bind_problem(const struct problem *p, uint32_t set, i
         const struct tensor *tensor = &p->op->tensor[b.n];
         int64_t rows = tensor->rows(p), bytes = tensor->row_bytes(p);
         bool    output = tensor->role == OUT;
-        b.arg[b.n].stride = bytes < 16 ? bytes : (bytes + 15) / 16 * 16 + pad;
+        b.arg[b.n].stride = bytes < 16 || tensor->dtype == BYTES ? bytes : (bytes + 15) / 16 * 16 + pad;
         b.arg[b.n].p = bind_memory((size_t)(rows * b.arg[b.n].stride), 0xff);
         b.dense[b.n] = bind_memory((size_t)(rows * bytes * (output ? 8 / dtype_bytes(tensor->dtype) : 1)), 0xff);
         if (!output) p->op->fill(p, b.n, set, 0, rows, b.dense[b.n]);
@@ -105,8 +105,8 @@ static inline double bind_error(const struct bound *b, int t)
         bool   gap = false;
         for (int64_t i = tensor->row_bytes(&b->p); i < b->arg[t].stride; i++) gap |= got[i] != (char)0xff;
         if (!(sqrt(error) <= rel * sqrt(norm) + abs * sqrt((double)n)) || !(most <= 8 * (rel * rms + abs)) || gap) {
-            fprintf(stderr, "%s row %lld: error %g of %g, largest %g%s\n", tensor->name, (long long)r, sqrt(error), sqrt(norm), most,
-                    gap ? ", written past the row" : "");
+            fprintf(stderr, "%s row %lld: error %g of %g, largest %g%s\n", tensor->name, (long long)r, sqrt(error), sqrt(norm),
+                    most, gap ? ", written past the row" : "");
             return INFINITY;
         }
         if (norm > 0 && sqrt(error / norm) > worst) worst = sqrt(error / norm);

@@ -1,85 +1,45 @@
-/* The host kernels of attn, on every path that this processor has, against the reference. */
+/* The host kernels of attention, on every path that this processor has, against the reference. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <errno.h>
 #include <time.h>
 
-#include "attn.h"
-#include "bind.h"
+#include "attn_fp8/host_rows.h"
+#include "fp8_pages.h"
+#include "ways.h"
 
-extern const struct op op_attn;
-extern const struct kernel kernel_attn_host_perhead, kernel_attn_host_mma;
-
-enum { PORTABLE = 2, AVX512_BF16, AMX, AVX2, ANY };   /* values of host_mma's tunable `path` */
-
-/* One way to run a kernel. */
-struct way {
-    const char          *name;
-    const struct kernel *kernel;
-    int32_t              tune[MAX_TUNABLES];
-};
-
-static const struct way ways[] = {
-    {"host_perhead", &kernel_attn_host_perhead, {0}}, {"host_mma", &kernel_attn_host_mma, {1}},
-    {"host_mma path=2", &kernel_attn_host_mma, {PORTABLE}}, {"host_mma path=3", &kernel_attn_host_mma, {AVX512_BF16}},
-    {"host_mma path=4", &kernel_attn_host_mma, {AMX}}, {"host_mma path=5", &kernel_attn_host_mma, {AVX2}},
-    {"host_mma path=6", &kernel_attn_host_mma, {ANY}},
-};
-enum { WAYS = sizeof ways / sizeof *ways };
-
-static struct problem problem(int64_t batch, int64_t heads, int64_t ctx, int64_t window, int64_t topk, int64_t ratio, int64_t ragged)
+static struct problem problem(int64_t batch, int64_t heads, int64_t ctx, int64_t window, int64_t topk, int64_t ratio,
+                              int64_t ragged)
 {
     return (struct problem){&op_attn, {batch, heads, ctx, window, topk, ratio, ragged}, 11};
 }
 
-static struct device device_of(int32_t threads) { return (struct device){.sm_count = threads, .l2_bytes = 32 << 20}; }
-
-/* Launches into fresh outputs; false where this processor lacks the path. */
-static bool runs(const struct way *way, struct bound *b, int32_t threads)
+/* The same with caches in fp8. */
+static struct problem in_fp8(struct problem p)
 {
-    struct device device = device_of(threads);
-    int code = bind_launch(b, way->kernel, &device, way->tune);
-    if (code == ENOTSUP && way->tune[0] > PORTABLE) return false;
-    if (code) fail_msg("%s: code %d", way->name, code);
-    return true;
+    p.op = &op_attn_fp8;
+    p.dim[ATTN_FP8_WINDOW_PAGE] = 256;
+    p.dim[ATTN_FP8_TOPK_PAGE] = 64;
+    return p;
 }
 
-static void check_ways(struct bound *b, const char *what)
-{
-    const int32_t threads[] = {1, 3, 16};
-    for (int i = 0; i < WAYS; i++)
-        for (int j = 0; j < 3; j++) {
-            bind_spread(b);
-            if (!runs(&ways[i], b, threads[j])) break;
-            if (!(bind_error(b, ATTN_OUT) + bind_error(b, ATTN_LSE) < INFINITY))
-                fail_msg("%s, %s, %d threads: beyond the tolerance", ways[i].name, what, threads[j]);
-        }
-}
-
-static void check_problem(struct problem p, uint32_t set, int64_t pad)
-{
-    char what[160];
-    snprintf(what, sizeof what, "batch=%d,heads=%d,ctx=%d,window=%d,topk=%d,ratio=%d,ragged=%d", (int)p.dim[0], (int)p.dim[1], (int)p.dim[2],
-             (int)p.dim[3], (int)p.dim[4], (int)p.dim[5], (int)p.dim[6]);
-    struct bound b = bind_problem(&p, set, pad);
-    check_ways(&b, what);
-    bind_free(&b);
-}
+static void check_problem(struct problem p, uint32_t set, int64_t pad) { check_both(&p, set, pad); }
 
 static void heads_from_8_to_128(void **state)
 {
     (void)state;
     const int64_t heads[] = {8, 9, 16, 24, 64, 72, 128};
-    for (int i = 0; i < 7; i++) check_problem(problem(2, heads[i], 4000, 128, 200, 4, 0), 1, 48);
+    for (int i = 0; i < 7; i++) check_problem(problem(2, heads[i], 4000, 128, 200, 4, 0), (uint32_t)i, 48);
 }
 
 static void lists_of_any_length(void **state)
 {
     (void)state;
-    const int64_t lists[][2] = {{128, 512}, {128, 37}, {0, 100}, {100, 0}, {1, 0}, {0, 1}, {1, 1}, {3, 14}, {65, 513}, {16, 112}, {16, 113}, {0, 1000}};
+    const int64_t lists[][2] = {
+        {128, 512}, {128, 37}, {0, 100}, {100, 0}, {1, 0}, {0, 1}, {1, 1}, {3, 14}, {65, 513}, {16, 112}, {16, 113}, {0, 1000},
+    };
     for (int i = 0; i < 12; i++) check_problem(problem(2, 16, 6000, lists[i][0], lists[i][1], 4, 0), (uint32_t)i, 0);
 }
 
@@ -87,8 +47,8 @@ static void contexts_of_any_length(void **state)
 {
     (void)state;
     const int64_t ctx[] = {0, 1, 3, 4, 127, 128, 129, 2047, 2048, 2052};
-    for (int i = 0; i < 10; i++) check_problem(problem(2, 16, ctx[i], 128, 512, 4, 0), 0, 16);
-    check_problem(problem(2, 16, 9000, 128, 512, 128, 0), 0, 16);
+    for (int i = 0; i < 10; i++) check_problem(problem(2, 16, ctx[i], 128, 512, 4, 0), (uint32_t)i, 16);
+    check_problem(problem(2, 16, 9000, 128, 512, 128, 0), 2, 16);
 }
 
 /* With holes, garbage past the lengths, an empty request, one of a single token, and padded rows. */
@@ -105,15 +65,16 @@ static void extreme_logits(void **state)
 {
     (void)state;
     const float factor[] = {0, 1e-3f, 8, 200};
-    for (int f = 0; f < 4; f++) {
+    for (int f = 0; f < 8; f++) {
         struct problem p = problem(2, 16, 3000, 64, 200, 4, 0);
-        struct bound   b = bind_problem(&p, 0, 0);
-        uint16_t      *q = b.dense[ATTN_Q];
-        for (int i = 0; i < 2 * 16 * ATTN_D; i++) q[i] = bf16_from_f32(f32_from_bf16(q[i]) * factor[f]);
+        if (f % 2) p = in_fp8(p);
+        struct bound b = bind_problem(&p, 0, 0);
+        uint16_t    *q = b.dense[ATTN_Q];
+        for (int i = 0; i < 2 * 16 * ATTN_D; i++) q[i] = bf16_from_f32(f32_from_bf16(q[i]) * factor[f / 2]);
         const float sinks[16] = {-INFINITY, 0, 100, -100, 50, 1e4f, -1e4f, 20};
         memcpy(b.dense[ATTN_SINK], sinks, sizeof sinks);
         char what[40];
-        snprintf(what, sizeof what, "queries times %g", (double)factor[f]);
+        snprintf(what, sizeof what, "queries times %g", (double)factor[f / 2]);
         check_ways(&b, what);
         bind_free(&b);
     }
@@ -122,67 +83,107 @@ static void extreme_logits(void **state)
 static void nothing_but_holes(void **state)
 {
     (void)state;
-    struct problem p = problem(3, 16, 3000, 64, 200, 4, 0);
-    struct bound   b = bind_problem(&p, 0, 0);
-    memset(b.dense[ATTN_WINDOW_SLOT], 0xff, 3 * 64 * 4);
-    memset((int32_t *)b.dense[ATTN_TOPK_SLOT] + 200, 0xff, 200 * 4);
-    check_ways(&b, "holes");
-    for (int w = 0; w < WAYS; w++) {
-        if (!runs(&ways[w], &b, 4)) continue;
-        for (int i = 0; i < 16; i++) assert_true(((float *)((char *)b.arg[ATTN_LSE].p + b.arg[ATTN_LSE].stride))[i] == -INFINITY);
+    for (int fp8 = 0; fp8 < 2; fp8++) {
+        struct problem p = problem(3, 16, 3000, 64, 200, 4, 0);
+        if (fp8) p = in_fp8(p);
+        struct bound b = bind_problem(&p, 0, 0);
+        memset(b.dense[ATTN_WINDOW_SLOT], 0xff, 3 * 64 * 4);
+        memset((int32_t *)b.dense[ATTN_TOPK_SLOT] + 200, 0xff, 200 * 4);
+        check_ways(&b, "holes");
+        for (int w = 0; w < WAYS; w++) {
+            if (!way_is_for(&ways[w], p.op) || !way_runs(&ways[w], &b, 4)) continue;
+            const float *lse = (float *)((char *)b.arg[ATTN_LSE].p + b.arg[ATTN_LSE].stride);
+            for (int i = 0; i < 16; i++) assert_true(lse[i] == -INFINITY);
+        }
+        bind_free(&b);
     }
-    bind_free(&b);
 }
 
 /* The largest shares of bf16 rounding: few entries that weigh about the same, in many rows. */
 static void few_entries_stay_in_tolerance(void **state)
 {
     (void)state;
-    for (int64_t n = 1; n <= 12; n += n < 4 ? 1 : 4) check_problem(problem(32, 64, 4 * n, 0, n, 4, 0), (uint32_t)n, 0);
+    for (int64_t n = 1; n <= 12; n += n < 4 ? 1 : 4) check_problem(problem(16, 64, 4 * n, 0, n, 4, 0), (uint32_t)n, 0);
 }
 
 static void repeats_bit_for_bit(void **state)
 {
     (void)state;
-    struct problem p = problem(3, 64, 3000, 128, 512, 4, 1);
-    struct bound   a = bind_problem(&p, 2, 0), b = bind_problem(&p, 2, 0);
-    for (int i = 0; i < WAYS; i++)
-        for (int repeat = 0; repeat < 3; repeat++) {
-            if (!runs(&ways[i], &a, 16) || !runs(&ways[i], &b, 16)) break;
-            assert_memory_equal(a.arg[ATTN_OUT].p, b.arg[ATTN_OUT].p, (size_t)(3 * 64 * ATTN_D * 2));
-            assert_memory_equal(a.arg[ATTN_LSE].p, b.arg[ATTN_LSE].p, 3 * 64 * 4);
-        }
-    bind_free(&a);
-    bind_free(&b);
+    for (int fp8 = 0; fp8 < 2; fp8++) {
+        struct problem p = problem(3, 64, 3000, 128, 512, 4, 1);
+        if (fp8) p = in_fp8(p);
+        struct bound a = bind_problem(&p, 2, 0), b = bind_problem(&p, 2, 0);
+        for (int i = 0; i < WAYS; i++)
+            for (int repeat = 0; repeat < 3 && way_is_for(&ways[i], p.op); repeat++) {
+                if (!way_runs(&ways[i], &a, 16) || !way_runs(&ways[i], &b, 16)) break;
+                assert_memory_equal(a.arg[ATTN_OUT].p, b.arg[ATTN_OUT].p, (size_t)(3 * 64 * ATTN_D * 2));
+                assert_memory_equal(a.arg[ATTN_LSE].p, b.arg[ATTN_LSE].p, 3 * 64 * 4);
+            }
+        bind_free(&a);
+        bind_free(&b);
+    }
 }
 
 /* Inputs are left alone, holes and unnamed rows included. */
 static void inputs_stay(void **state)
 {
     (void)state;
-    struct problem p = problem(3, 16, 3000, 128, 200, 4, 1);
-    struct bound   a = bind_problem(&p, 2, 16), b = bind_problem(&p, 2, 16);
-    for (int i = 0; i < WAYS; i++) runs(&ways[i], &b, 4);
-    for (int t = 0; t <= ATTN_SINK; t++)
-        assert_memory_equal(a.arg[t].p, b.arg[t].p, (size_t)(op_attn.tensor[t].rows(&p) * a.arg[t].stride));
-    bind_free(&a);
-    bind_free(&b);
+    for (int fp8 = 0; fp8 < 2; fp8++) {
+        struct problem p = problem(3, 16, 3000, 128, 200, 4, 1);
+        if (fp8) p = in_fp8(p);
+        struct bound a = bind_problem(&p, 2, 16), b = bind_problem(&p, 2, 16);
+        for (int i = 0; i < WAYS; i++)
+            if (way_is_for(&ways[i], p.op)) way_runs(&ways[i], &b, 4);
+        for (int t = 0; t <= ATTN_SINK; t++)
+            assert_memory_equal(a.arg[t].p, b.arg[t].p, (size_t)(p.op->tensor[t].rows(&p) * a.arg[t].stride));
+        bind_free(&a);
+        bind_free(&b);
+    }
 }
 
-/* A path is refused exactly where the processor lacks it, and the portable one is never refused. */
+/* A path is refused exactly where the processor lacks it, and the portable ones never are. */
 static void paths_are_the_processors(void **state)
 {
     (void)state;
-    struct problem p = problem(1, 8, 100, 16, 16, 4, 0);
-    struct bound   b = bind_problem(&p, 0, 0);
-    assert_true(runs(&ways[PORTABLE], &b, 1));
-    assert_true(runs(&ways[ANY], &b, 1));
+    for (int fp8 = 0; fp8 < 2; fp8++) {
+        struct problem p = problem(1, 8, 100, 16, 16, 4, 0);
+        if (fp8) p = in_fp8(p);
+        struct bound b = bind_problem(&p, 0, 0);
+        for (int i = 0; i < WAYS; i++) {
+            if (!way_is_for(&ways[i], p.op)) continue;
+            bool runs = way_runs(&ways[i], &b, 1);
+            print_message("%s: %s\n", ways[i].name, runs ? "runs here" : "not on this processor");
+            if (ways[i].tune[0] <= PORTABLE || ways[i].tune[0] == ANY) assert_true(runs);
 #ifdef __x86_64__
-    __builtin_cpu_init();
-    assert_int_equal(runs(&ways[AVX512_BF16], &b, 1), !!__builtin_cpu_supports("avx512bf16"));
+            if (ways[i].tune[0] == AVX512_BF16) assert_int_equal(runs, !!__builtin_cpu_supports("avx512bf16"));
 #endif
-    for (int i = 1; i < WAYS; i++) print_message("%s: %s\n", ways[i].name, runs(&ways[i], &b, 1) ? "runs here" : "not on this processor");
-    bind_free(&b);
+        }
+        bind_free(&b);
+    }
+}
+
+/* Every code under every scale: bf16 nearest to the value, NaN for NaN; exact for all scales that the header promises it for. */
+static void conversion_to_bf16(void **state)
+{
+    (void)state;
+    uint8_t  data[ATTN_FP8_DATA], scales[8];
+    uint16_t got[ATTN_D];
+    for (int scale = 0; scale < 256; scale++)
+        for (int first = 0; first < 256; first += 64) {
+            memset(scales, 127, 7);
+            scales[scale % 7] = (uint8_t)scale;
+            for (int d = 0; d < ATTN_FP8_DATA; d++) data[d] = (uint8_t)(d % 64 + first);
+            fp8_convert(data, scales, got);
+            for (int d = 0; d < 448; d++) {
+                double want = f64_from_e4m3(data[d]) * f64_from_ue8m0(scales[d / 64]), x = dtype_load(BF16, got, d);
+                if (isnan(want))
+                    assert_true(isnan(x));
+                else
+                    assert_int_equal(got[d], bf16_from_f64(want));
+                if (scales[d / 64] >= 10 && scales[d / 64] <= 246) assert_true(isnan(want) || x == want);
+            }
+            assert_memory_equal(got + 448, data + 448, 128);
+        }
 }
 
 #if defined __x86_64__ && !defined __SANITIZE_ADDRESS__
@@ -245,7 +246,7 @@ int main(void)
         cmocka_unit_test(heads_from_8_to_128), cmocka_unit_test(lists_of_any_length), cmocka_unit_test(contexts_of_any_length),
         cmocka_unit_test(ragged_batches), cmocka_unit_test(extreme_logits), cmocka_unit_test(nothing_but_holes),
         cmocka_unit_test(few_entries_stay_in_tolerance), cmocka_unit_test(repeats_bit_for_bit), cmocka_unit_test(inputs_stay),
-        cmocka_unit_test(paths_are_the_processors),
+        cmocka_unit_test(paths_are_the_processors), cmocka_unit_test(conversion_to_bf16),
 #if defined __x86_64__ && !defined __SANITIZE_ADDRESS__
         cmocka_unit_test(perhead_keeps_up_with_a_plain_loop),
 #endif
