@@ -43,7 +43,7 @@ const struct op op_attn = {
     .note = "sparse multi-query decode attention over window and compressed cache, bf16",
     .dim = {ATTN_DIMS},
     .tensor = {
-        ATTN_TENSORS_BUT_CACHES(3e-3),   /* bf16 weights and a bf16 result stay near 2e-3 */
+        ATTN_TENSORS_BUT_CACHES,
         [ATTN_WINDOW_KV] = {"window_kv", "[window slots, 512]", BF16, IN, .rows = window_rows, .row_bytes = attn_vector_bytes,
                             .touched = window_touched},
         [ATTN_TOPK_KV] = {"topk_kv", "[compressed slots, 512]", BF16, IN, .rows = topk_rows, .row_bytes = attn_vector_bytes,

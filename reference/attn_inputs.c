@@ -61,14 +61,21 @@ struct request {
     int32_t window, topk;             /* entries listed */
 };
 
+/* Requests of different lengths, with holes in their lists. */
+static bool uneven(const struct problem *p, uint32_t set)
+{
+    return p->dim[ATTN_RAGGED] || set >= CHECK_SET;
+}
+
 /* Ragged contexts lie anywhere in 0..ctx, but one request is full, one empty and one a single token, where there are as many. */
 static struct request request_of(const struct problem *p, uint32_t set, int64_t b)
 {
     int64_t ctx = p->dim[ATTN_CTX];
-    if (p->dim[ATTN_RAGGED]) {
+    if (uneven(p, set)) {
         uint64_t key = rng_key(p->seed, set, CONTEXTS, 0);
         uint32_t rank = rng_permute(key, (uint32_t)attn_batches(p), (uint32_t)b);
-        ctx = rank == 0 ? ctx : rank == 1 ? 0 : rank == 2 ? (ctx > 0) : (int64_t)rng_below(key, rank, (uint64_t)ctx + 1);
+        if (set >= CHECK_SET && rank == 0) ctx = (int64_t)rng_below(key, rank, (uint64_t)ctx + 1);   /* a batch of 1 differs too */
+        else ctx = rank == 0 ? ctx : rank == 1 ? 0 : rank == 2 ? (ctx > 0) : (int64_t)rng_below(key, rank, (uint64_t)ctx + 1);
     }
     int64_t entries = ctx / p->dim[ATTN_RATIO], window = p->dim[ATTN_WINDOW], topk = p->dim[ATTN_TOPK];
     return (struct request){ctx, entries, (int32_t)(ctx < window ? ctx : window), (int32_t)(entries < topk ? entries : topk)};
@@ -112,7 +119,7 @@ static void fill_slots(const struct problem *p, struct attn_paging paging, bool 
     for (int32_t i = 0; i < width; i++) {
         if (i >= length)
             slot[i] = wild_slot(i, paging.page[!window]);
-        else if (p->dim[ATTN_RAGGED] && rng_bits(holes, (uint32_t)i) % 16 == 0)
+        else if (uneven(p, set) && rng_bits(holes, (uint32_t)i) % 16 == 0)
             slot[i] = -1;
         else
             slot[i] = slot_of(p, paging, window, pages, b, window ? r.ctx - length + i : choose(p, paging, set, b, &r, i));
