@@ -70,6 +70,7 @@ struct kernel {
     int         (*open)(const struct problem *, const struct device *, void **state);
     void        (*close)(void *state);
     int         (*launch)(const struct call *);  /* enqueue only: no sync, no allocation; cudaError_t. HOST: done on return */
+    const char *(*describe)(void *state, char *ret, size_t size);         /* what open chose, for the record; NULL: no choice */
 };
 
 /* The build gives each kernel file its own symbol and name; a plug-in keeps these defaults and is named by its file. */
