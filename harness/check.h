@@ -30,8 +30,8 @@ typedef void step_fn(void *arg, const char *what);
 struct verdict check_kernel(struct bound *, step_fn *, void *arg);
 /* One launch on set 0, compared where there is a reference: under --wrap. */
 struct verdict check_once(struct bound *, step_fn *, void *arg);
-/* Outputs of ring set `set` as they are now against its reference; "" or what is wrong. For samples of the timer. */
-struct verdict check_ring_set(struct bound *, int set);
+/* Outputs of the ring's set 0 as they are now against its reference. */
+struct verdict check_ring_set(struct bound *);
 /* A device error as a verdict. */
 struct verdict verdict_of_error(struct bound *, int error, const char *what);
 

@@ -12,7 +12,7 @@
 #include "base.h"
 #include "format.h"
 
-enum { PATIENCE_S = 60, NOT_FOUND = 127 };
+enum { PATIENCE_S = 20, NOT_FOUND = 127 };
 
 /* In the child, of what no one else has open: its own process group, so that Ctrl-C at a run's end doesn't tear a plot. */
 static _Noreturn void become_gnuplot(const char *folder, char *const *words, int output) {

@@ -143,6 +143,8 @@ void runfolder_open(struct runfolder *folder, const struct runfolder_options *op
         if (strlen(options->out) >= sizeof(folder->path) || !options->out[0])
             die(EXIT_USAGE, "--out: a path of 1 to %d bytes, please", (int)sizeof(folder->path) - 1);
         text(folder->path, sizeof(folder->path), "%s", options->out);
+        if (options->resume && !occupied(folder->path))
+            die(EXIT_USAGE, "--resume %s: no run is there; begin one with --out %s", folder->path, folder->path);
         int error = make_folders(folder->path);
         if (error)
             die(EXIT_ENVIRONMENT, "%s: can't be made: %s; name another folder with --out", folder->path, strerror(error));

@@ -55,8 +55,8 @@ static void end_worker(struct supervisor *sv)
     sv->worker = 0;
 }
 
-/* Waits for the new worker to connect; dies where it ends first, since then no row can be measured. */
-static void accept_worker(struct supervisor *sv, double timeout_s)
+/* Waits for the new worker to connect. False: it ended first, or was interrupted. */
+static bool accept_worker(struct supervisor *sv, double timeout_s, int *ret_status)
 {
     double until = now_s() + timeout_s;
     fd_set set;
@@ -65,21 +65,18 @@ static void accept_worker(struct supervisor *sv, double timeout_s)
         FD_ZERO(&set);
         FD_SET(sv->listener, &set);
         if (select(sv->listener + 1, &set, NULL, NULL, &tick) > 0) break;
-        int status;
-        if (waitpid(sv->worker, &status, WNOHANG) == sv->worker) {
+        if (waitpid(sv->worker, ret_status, WNOHANG) == sv->worker) {
             sv->worker = 0;
-            die(sv->cli->wrap ? EXIT_USAGE : EXIT_BUG, "worker: ended before it began (%s %d); %s",
-                WIFSIGNALED(status) ? "signal" : "exit code", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
-                sv->cli->wrap ? "check the words of --wrap" : "run again with -v and report it");
+            return false;
         }
-        if (*sv->interrupted) return;
+        if (*sv->interrupted) return false;
         if (now_s() > until) die(EXIT_ENVIRONMENT, "worker: not started after %.0f s; is the machine overloaded?", timeout_s);
     }
     sv->connection = channel_accept(sv->listener, sv->memory);
-    if (sv->connection < 0) die(EXIT_BUG, "worker: connection lost at the start: %s; run again", strerror(errno));
+    return sv->connection >= 0;
 }
 
-/* Waits for the worker's hello, at its start or after it measured. */
+/* Waits for the worker's hello, at its start or after it measured. False: it died, or was interrupted. */
 static bool await_hello(struct supervisor *sv, double timeout_s)
 {
     double until = now_s() + timeout_s;
@@ -88,7 +85,7 @@ static bool await_hello(struct supervisor *sv, double timeout_s)
         void *body;
         size_t size;
         int got = channel_receive(sv->connection, 0.05, &kind, &body, &size);
-        if (got < 0) die(EXIT_ENVIRONMENT, "worker: died while it opened or measured the device; see `kbench doctor`");
+        if (got < 0) return false;
         if (got == 0 && now_s() > until) die(EXIT_ENVIRONMENT, "worker: no answer from the device; see `kbench doctor`");
         if (got == 0) continue;
         if (kind == MESSAGE_FAULT) die(EXIT_ENVIRONMENT, "%s", (char *)body);
@@ -102,7 +99,7 @@ static bool await_hello(struct supervisor *sv, double timeout_s)
     return false;
 }
 
-static bool start_worker(struct supervisor *sv)
+static void spawn(struct supervisor *sv)
 {
     char self[512];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -117,9 +114,21 @@ static bool start_worker(struct supervisor *sv)
     if (sv->worker < 0) die(EXIT_ENVIRONMENT, "fork: %s; are there too many processes?", strerror(errno));
     if (sv->worker == 0) exec_worker(sv, &wrap, self);
     wordfree(&wrap);
+}
+
+/* A worker that says hello; a few tries, since something outside may have killed one. False: interrupted. */
+static bool start_worker(struct supervisor *sv)
+{
     double timeout_s = sv->cli->wrap ? WRAP_TIMEOUT_S : START_TIMEOUT_S;
-    accept_worker(sv, timeout_s);
-    return sv->connection >= 0 && await_hello(sv, timeout_s);
+    int status = 0;
+    for (int attempt = 0; attempt < 3; attempt++) {
+        spawn(sv);
+        if (accept_worker(sv, timeout_s, &status) && await_hello(sv, timeout_s)) return true;
+        end_worker(sv);
+        if (*sv->interrupted) return false;
+    }
+    if (sv->cli->wrap) die(EXIT_USAGE, "worker: ended before it began (exit code %d); check the words of --wrap", WEXITSTATUS(status));
+    die(EXIT_ENVIRONMENT, "worker: died three times before it could begin; see `kbench doctor`");
 }
 
 void supervisor_measure(struct supervisor *sv)
@@ -127,7 +136,8 @@ void supervisor_measure(struct supervisor *sv)
     if (*sv->interrupted) return;
     if (channel_send(sv->connection, MESSAGE_MEASURE, NULL, 0, NULL, 0))
         die(EXIT_ENVIRONMENT, "worker: died before it measured the device; see `kbench doctor`");
-    await_hello(sv, START_TIMEOUT_S);
+    if (!await_hello(sv, START_TIMEOUT_S) && !*sv->interrupted)
+        die(EXIT_ENVIRONMENT, "worker: died while it measured the device; see `kbench doctor`");
 }
 
 void supervisor_open(struct supervisor *sv, const struct cli *cli, const volatile sig_atomic_t *interrupted)

@@ -102,7 +102,7 @@ int workload_prepare(struct workload *w, const struct problem *problem, const st
         text(w->error, sizeof w->error, "no host memory for the tensors: %.3g MB", (double)w->map_bytes * 1e-6);
         return error;
     }
-    for (int set = 0; set < CHECK_SETS && !w->head->filled; set++) fill_set(w, (uint32_t)set, w->host[set]);
+    for (int set = 0; set < CHECK_SETS && !w->head->filled; set++) fill_set(w, set ? CHECK_SET : 0, w->host[set]);
     w->head->filled = 1;
     if (budget_s > 0 && !w->head->referenced) {
         TRY(workload_check_buffers(w));
@@ -199,7 +199,7 @@ bool workload_guards_ok(struct workload *w, int *ret_error, char *ret_why, size_
             for (int i = 0; i < GUARD_BYTES; i++) {
                 int byte = side ? i : GUARD_BYTES - 1 - i;
                 if (guard[byte] == GUARD_BYTE) continue;
-                text(ret_why, size, "wrote %d bytes %s of %s", side ? byte : GUARD_BYTES - byte, side ? "behind the end" : "before the begin",
+                text(ret_why, size, "wrote %d bytes %s of %s", side ? byte + 1 : GUARD_BYTES - byte, side ? "behind the end" : "before the begin",
                      w->op->tensor[t].name);
                 return false;
             }

@@ -7,7 +7,7 @@
 #include "registry.h"
 
 enum {
-    CHECK_SETS = 2,         /* input sets with a reference: the second one replaces the first under a captured graph */
+    CHECK_SETS = 2,         /* input sets with a reference: set 0, and CHECK_SET, which replaces it under a captured graph */
     GUARD_BYTES = 4096,     /* before and after each check buffer */
     GUARD_BYTE = 0xa5,
     POISON_FINITE = 0x7b,   /* 1.3e36 in bf16 and fp32: out of range, but a number */
