@@ -164,8 +164,19 @@ HOST_CLONES static void mma_pair(const float *s, int64_t padded, int64_t lanes, 
             ret[i * lanes + h] = host_bf16(s[2 * i * lanes + h]) | (uint32_t)host_bf16(s[(2 * i + 1) * lanes + h]) << 16;
 }
 
-/* One block of rows into the running result. */
-static void mma_block(const struct mma *x, const struct scratch *w, const struct row *row, int64_t rows, bool first, float *partial)
+/* What rounding to bf16 took from the weights, in place. */
+HOST_CLONES static void mma_remainder(float *s, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) s[i] -= host_f32(host_bf16(s[i]));
+}
+
+/* Up to so many entries a request the weights' remainders are multiplied too. A weight in bf16 is wrong by up to 2^-8, and where few
+ * entries share the weight these errors don't average out: of 1,536 heads over 48 entries one was 3.01e-3 off for that alone. */
+enum { FEW = 256 };
+
+/* One block of rows into the running result. few: see FEW. */
+static void mma_block(const struct mma *x, const struct scratch *w, const struct row *row, int64_t rows, bool first, bool few,
+                      float *partial)
 {
     int64_t lanes = x->lanes, padded = (rows + x->quantum - 1) / x->quantum * x->quantum;
     float  *rescale = first ? NULL : w->rescale;
@@ -175,6 +186,11 @@ static void mma_block(const struct mma *x, const struct scratch *w, const struct
     if (x->pairs) {
         mma_pair(w->s, padded, lanes, (uint32_t *)w->p);
         x->gemm(lanes, D, padded / 2, w->p, 1, lanes, w->kv2, STRIDE, partial, STRIDE, rescale);
+        if (!few) return;
+        mma_remainder(w->s, padded * lanes);
+        mma_pair(w->s, padded, lanes, (uint32_t *)w->p);
+        for (int64_t h = 0; h < lanes; h++) w->rescale[h] = 1;
+        x->gemm(lanes, D, padded / 2, w->p, 1, lanes, w->kv2, STRIDE, partial, STRIDE, w->rescale);
     } else {
         x->gemm(lanes, D, padded, w->s, 1, lanes, w->kv, STRIDE, partial, STRIDE, rescale);
     }
@@ -186,6 +202,7 @@ static void mma_part(const struct mma *x, const struct scratch *w, int64_t b, in
     struct row  row[ROWS];
     int64_t     lanes = x->lanes;
     struct walk walk = walk_of(x->call, b);
+    bool        few = walk.length[0] + walk.length[1] <= FEW;
     walk_cut(&walk, split, x->splits);
     int32_t n = rows_next(&x->caches, &walk, ROWS, row);
 
@@ -199,7 +216,7 @@ static void mma_part(const struct mma *x, const struct scratch *w, int64_t b, in
         return;
     }
     for (bool first = true; n > 0; first = false) {
-        mma_block(x, w, row, n, first, partial);
+        mma_block(x, w, row, n, first, few, partial);
         n = rows_next(&x->caches, &walk, ROWS, row);
     }
 }
