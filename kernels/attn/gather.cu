@@ -1,10 +1,10 @@
-/* attn/gather: the loads of op attn alone, each KV row once a request. A warp takes one to eight entries, all their loads in flight.
+/* attn/gather: the loads of op attn alone, each KV row once a request. A warp takes two entries, all their loads in flight.
  * Moves the lengths, the slots and 1 KB an entry to registers; one word a warp goes to out, so that nothing is dead.
  * Limit: the memory's rate for random rows of 1 KB, or at small batches the latency of length, slot and row one after another.
  */
 #include "attn.cuh"
 
-static constexpr int WARPS = 4;
+static constexpr int WARPS = 4, ROWS = 2;  /* more rows a warp are no faster at any batch, one is slower from 64 requests on */
 
 /* Slot of entry i, counted over the full widths of both lists: length and slot are loaded side by side, and a slot past the length is
  * dropped unseen. One latency less than through the joined list. */
@@ -18,7 +18,7 @@ static __device__ __forceinline__ int32_t slot_of(const attn_args &a, int64_t b,
     return at < length ? slot : -1;
 }
 
-template <int ROWS> static __global__ void __launch_bounds__(WARPS *WARP) attn_gather(const __grid_constant__ attn_args a, int32_t blocks) {
+static __global__ void __launch_bounds__(WARPS *WARP) attn_gather(const __grid_constant__ attn_args a, int32_t blocks) {
     const int lane = lane_id();
     const int64_t b = blockIdx.x / blocks;
     const int32_t part = (int32_t)(blockIdx.x % blocks) * WARPS + warp_id(), first = part * ROWS;
@@ -48,21 +48,11 @@ template <int ROWS> static __global__ void __launch_bounds__(WARPS *WARP) attn_g
     }
 }
 
-template <int ROWS> static int launch_rows(const struct call *call) {
+static int launch(const struct call *call) {
     const attn_args a = attn_args_of(call);
     const int32_t per_block = WARPS * ROWS, blocks = (a.window + a.topk + per_block - 1) / per_block;
-    attn_gather<ROWS><<<(unsigned)(a.batch * blocks), WARPS * WARP, 0, call->stream>>>(a, blocks);
+    attn_gather<<<(unsigned)(a.batch * blocks), WARPS * WARP, 0, call->stream>>>(a, blocks);
     return cudaGetLastError();
-}
-
-/* One entry a warp spreads a small batch over the whole device; more keep more loads in flight where there are warps to spare. */
-static int launch(const struct call *call) {
-    const int64_t *dim = call->problem->dim, rows_per_sm = dim[ATTN_BATCH] * (dim[ATTN_WINDOW] + dim[ATTN_TOPK]) / call->device->sm_count;
-    if (rows_per_sm < 32)
-        return launch_rows<1>(call);
-    if (rows_per_sm < 64)
-        return launch_rows<2>(call);
-    return launch_rows<4>(call);
 }
 
 KERNEL = {
