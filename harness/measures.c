@@ -65,6 +65,8 @@ static void set_times(struct row *ret, const struct lane *lane, const struct wor
     text(ret->limit_by, sizeof ret->limit_by, "%s", by);
     text(ret->stop, sizeof ret->stop, "%s", lane->stop ? lane->stop : "");
     text(ret->timer, sizeof ret->timer, "%s", w->dev->timer);
+    const struct bound *bound = lane->bound;
+    if (bound->kernel->describe) bound->kernel->describe(bound->state, ret->algorithm, sizeof ret->algorithm);
     set_marks(ret, &lane->summary);
 }
 
