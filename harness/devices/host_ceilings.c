@@ -150,6 +150,7 @@ __attribute__((target("amx-tile,amx-bf16"))) static double amx_flop(int64_t step
     }
     static const uint16_t zeros[512] __attribute__((aligned(64)));
     float back[256] __attribute__((aligned(64)));
+    __asm__ volatile("" : : "r"(config) : "memory");   /* the intrinsic does not say that it reads all 64 bytes */
     _tile_loadconfig(config);
     _tile_loadd(4, zeros, 64);
     _tile_loadd(5, zeros, 64);

@@ -14,6 +14,10 @@
 
 #define AMX_TARGET __attribute__((target("avx512f,amx-tile,amx-bf16")))
 
+/* gcc's tile intrinsics don't say that they read memory: without this, stores before them may come too late or never. A tile
+ * configuration that is half written ends in SIGSEGV. */
+#define AMX_MEMORY() __asm__ volatile("" : : : "memory")
+
 enum { AMX_MOST_K = 128 };   /* pairs, where a is transposed */
 
 /* Whether processor, kernel and this process may use tiles. Asks the kernel, for all threads of the process: the state that
@@ -38,6 +42,7 @@ AMX_TARGET static void amx_begin(void)
         config.row_bytes[i] = 64;
         config.rows[i] = 16;
     }
+    __asm__ volatile("" : : "r"(&config) : "memory");
     _tile_loadconfig(&config);
 }
 
@@ -76,6 +81,7 @@ AMX_TARGET static void amx_transpose(const float *from, int64_t from_stride, flo
 AMX_TARGET HOST_INLINE void amx_block(bool tall, bool wide, int64_t K, const float *a, int64_t am, const float *b, int64_t ldb,
                                       float *c, int64_t ldc, bool add)
 {
+    AMX_MEMORY();
     if (add) {
         _tile_loadd(0, c, ldc * 4);
         if (wide) _tile_loadd(1, c + 16, ldc * 4);
@@ -132,6 +138,7 @@ AMX_TARGET static void amx_gemm(int64_t M, int64_t N, int64_t K, const float *a,
         if (ak != 1) {
             for (int64_t i = 0; i < (tall ? 32 : 16); i += 16)
                 for (int64_t k = 0; k < K; k += 16) amx_transpose(a + m + i + k * ak, ak, turned + i * AMX_MOST_K + k, AMX_MOST_K);
+            __asm__ volatile("" : : "r"(turned) : "memory");
             rows = turned;
             stride = AMX_MOST_K;
         }
