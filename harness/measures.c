@@ -31,6 +31,15 @@ static double bytes_of(const struct kernel *kernel, const struct workload *w)
     return kernel->reads && all > 0 ? w->bytes * w->op->bytes(&w->problem, (void *const *)w->host[0], kernel->reads) / all : w->bytes;
 }
 
+/* A probe writes next to nothing: its limit is what it reads. */
+static double bytes_written(const struct workload *w)
+{
+    double bytes = 0;
+    for (int t = 0; t < w->n; t++)
+        if (w->shape[t].output && !w->shape[t].input) bytes += (double)w->shape[t].rows * (double)w->shape[t].row_bytes;
+    return bytes;
+}
+
 static void set_marks(struct row *ret, const struct summary *summary)
 {
     double width_pct = 100 * (summary->hi - summary->lo) / summary->median;
@@ -53,6 +62,7 @@ static void set_times(struct row *ret, const struct lane *lane, const struct wor
     ret->t_min_ns = lane->summary.min;
     ret->rounds = lane->n;
     ret->bytes = bytes_of(lane->bound->kernel, w);
+    if (lane->bound->kernel->promises & PROBE) ret->bytes -= bytes_written(w);
     ret->flop = w->flop;
     ret->bw_GBps = ret->bytes / ret->t_med_ns;
     ret->limit_ns = measures_limit_ns(ceilings, ret->bytes, lane->bound->kernel->promises & PROBE ? 0 : ret->flop, &by);

@@ -54,6 +54,50 @@ static __device__ __forceinline__ void copy_commit(void) {
 template <int PENDING> static __device__ __forceinline__ void copy_wait(void) {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
+static __device__ __forceinline__ void copy_wait_all(void) {
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+/* An mbarrier in shared memory: a phase ends when `count` have arrived; parity: of the phase waited for, 0 the first. */
+static __device__ __forceinline__ void barrier_init(uint32_t barrier, uint32_t count) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+static __device__ __forceinline__ void barrier_arrive(uint32_t barrier) {
+    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(barrier) : "memory");
+}
+/* Arrives when all asynchronous copies that this thread has begun are there. */
+static __device__ __forceinline__ void barrier_arrive_copies(uint32_t barrier) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
+}
+static __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity) {
+    uint32_t done;
+    do
+#if __CUDA_ARCH__ >= 900
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+#else
+        asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+#endif
+                     : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
+    while (!done);
+}
+
+/* Registers of a thread, by all warps of an aligned group of four: what some give up, others may take. Only code for one exact architecture
+ * (sm_90a, sm_120a, ...) can; elsewhere nothing happens. */
+#if defined __CUDA_ARCH_FEAT_SM90_ALL || defined __CUDA_ARCH_FEAT_SM100_ALL || defined __CUDA_ARCH_FEAT_SM120_ALL || defined __CUDA_ARCH_SPECIFIC__
+#define MOVES_REGISTERS 1
+#else
+#define MOVES_REGISTERS 0
+#endif
+template <int COUNT> static __device__ __forceinline__ void registers_give(void) {
+#if MOVES_REGISTERS
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
+#endif
+}
+template <int COUNT> static __device__ __forceinline__ void registers_take(void) {
+#if MOVES_REGISTERS
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
+#endif
+}
 
 /* Four 8x8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8. */
 static __device__ __forceinline__ void load_matrix4(uint32_t (&d)[4], uint32_t shared) {

@@ -59,6 +59,7 @@ KERNEL = {
     FOR_OP(attn),
     .note = "the loads alone, each KV row once: what memory allows",
     .engine = CUDA,
+    .reads = 1u << ATTN_WINDOW_KV | 1u << ATTN_TOPK_KV | 1u << ATTN_WINDOW_SLOT | 1u << ATTN_TOPK_SLOT | 1u << ATTN_LENGTH,
     .promises = PROBE,
     .launch = launch,
 };

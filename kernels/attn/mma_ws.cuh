@@ -1,0 +1,479 @@
+/* The pieces of tiled attention by mma.sync: a ring of KV rows filled by asynchronous copies, scores, weights and weighted sum of one tile
+ * for one group of heads. attn/mma strings them together; a kernel that splits the KV dimension uses the same pieces.
+ *
+ * A block is 8 warps that compute and 4 that copy. The 8 share out the work three times:
+ *   scores   S[heads][tile]: warp (kw, dw) of 2 x 4 takes half of the keys and 128 elements of d, so that its part of q lives in registers for
+ *            good. The four partial sums of a score meet in shared memory.
+ *   weights  P[heads][tile]: warp w takes heads w * HPW .. and all keys, so that maximum and sum stay inside a warp.
+ *   sum      O[heads][512] += P * KV: warp w takes 64 elements of d, all heads and keys.
+ *
+ * The ring consists of tiles of 32 rows. Rows are 1040 bytes apart, so that the 8 rows of an ldmatrix lie in
+ * different banks. Two mbarriers a stage say when it is full and when it is empty again. Bulk copies of whole rows were tried: the copy
+ * engine takes 1 KB at a time more slowly than a warp issues 64 copies of 16 bytes.
+ */
+#ifndef KBENCH_ATTN_MMA_CUH
+#define KBENCH_ATTN_MMA_CUH
+
+#include "attn.cuh"
+
+/* MT: m-tiles of 16 heads. STAGES: tiles in the ring. BUFFERS: of scores and weights; with two the arithmetic of three tiles overlaps. */
+template <int MT_, int STAGES_, int BUFFERS_> struct mma_shape {
+    static constexpr int MT = MT_, HEADS = MT * 16, STAGES = STAGES_, BUFFERS = BUFFERS_, TILE = 32;
+    static constexpr int WARPS = 8, COMPUTE = WARPS * WARP, COPY_WARPS = 4, THREADS = COMPUTE + COPY_WARPS * WARP, KEY_WARPS = 2, DIM_WARPS = 4;
+    static constexpr int NT = TILE / KEY_WARPS / 8;          /* n-tiles of 8 keys a warp scores */
+    static constexpr int CHUNKS = ATTN_D / DIM_WARPS / 32;   /* of 32 elements of d, two k-steps */
+    static constexpr int HPW = HEADS / WARPS;                /* heads whose weights a warp makes */
+    static constexpr int LPH = WARP / HPW;                   /* lanes a head */
+    static constexpr int WEIGHTS = TILE / LPH;               /* weights a lane makes */
+    static constexpr int VEC = WEIGHTS < 4 ? WEIGHTS : 4;    /* of them side by side */
+    static constexpr int COPIED = TILE / COPY_WARPS, PASSES = COPIED / 4;  /* rows of a tile a copying warp; four at a time */
+    static constexpr int PITCH = ROW_BYTES + 16, STAGE_BYTES = TILE * PITCH;
+    static constexpr int SCORE_PITCH = TILE * 4, PLANE_BYTES = HEADS * SCORE_PITCH, P_PITCH = TILE * 2 + 16;
+    static constexpr int SCORE_BYTES = DIM_WARPS * PLANE_BYTES, P_BYTES = HEADS * P_PITCH;
+    static_assert(STAGES >= 2 * BUFFERS - 1 && WEIGHTS % VEC == 0 && VEC % 2 == 0, "no such shape");
+};
+
+template <class S> struct __align__(1024) mma_shared {
+    char     kv[S::STAGES][S::TILE][S::PITCH];
+    float    score[S::BUFFERS][S::DIM_WARPS][S::HEADS][S::TILE];  /* partial sums; key k of head h at k ^ (h % 4) * 8 */
+    char     p[S::BUFFERS][S::HEADS][S::P_PITCH];                 /* weights, bf16 */
+    float    bias[S::STAGES][S::TILE];               /* 0, or -inf where a hole or the end is */
+    float    old[S::BUFFERS][S::HEADS];                           /* what the sums so far are to be multiplied by */
+    float    factor[S::HEADS];                        /* and in the end */
+    uint64_t full[S::STAGES], empty[S::STAGES];       /* mbarriers */
+};
+
+/* Shared-memory addresses of a thread, for stage 0: constants lead from them to everything it touches. */
+template <class S> struct mma_places {
+    uint32_t key;     /* rows of K for ldmatrix */
+    uint32_t give;    /* its partial scores; ^ 32 * nt */
+    uint32_t take;    /* the scores whose weights it makes */
+    uint32_t put;     /* those weights */
+    uint32_t weight;  /* rows of P for ldmatrix */
+    uint32_t value;   /* rows of V for ldmatrix.trans */
+
+    __device__ __forceinline__ mma_places(const mma_shared<S> &sh) {
+        const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, kw = warp / S::DIM_WARPS, dw = warp % S::DIM_WARPS;
+        const int h = (int)(threadIdx.x / S::LPH), i = (int)(threadIdx.x % S::LPH) * S::VEC;
+        key = pinned(shared_address(sh.kv[0][kw * 16 + lane % 8]) + (dw * 16 + lane / 8) * 16);
+        give = pinned(shared_address(&sh.score[0][dw][g][(kw * S::NT * 8 + t * 2) ^ g % 4 * 8]));
+        take = pinned(shared_address(&sh.score[0][0][h][i ^ h % 4 * 8]));
+        put = pinned(shared_address(sh.p[0][h]) + i * 2);
+        weight = pinned(shared_address(sh.p[0][lane % 16]) + lane / 16 * 16);
+        value = pinned(shared_address(sh.kv[0][lane % 16]) + (warp * 8 + lane / 16) * 16);
+    }
+};
+
+/* Where in the ring a tile is. Parity: of the mbarrier phase that fills it. */
+template <class S> struct mma_position {
+    int32_t  stage;
+    uint32_t parity;
+
+    __device__ __forceinline__ mma_position next() const {
+        return stage == S::STAGES - 1 ? mma_position{0, parity ^ 1} : mma_position{stage + 1, parity};
+    }
+};
+
+/* A named barrier among the warps that compute. */
+template <class S> static __device__ __forceinline__ void mma_sync(void) {
+    asm volatile("bar.sync 1, %0;" ::"n"(S::COMPUTE) : "memory");
+}
+
+/* By all threads of the block, before anything else. */
+template <class S> static __device__ __forceinline__ void mma_init(mma_shared<S> &sh) {
+    if (threadIdx.x < S::STAGES) {
+        barrier_init(shared_address(&sh.full[threadIdx.x]), S::COPY_WARPS * (WARP + 1));  /* each copying lane's copies, and each warp's bias */
+        barrier_init(shared_address(&sh.empty[threadIdx.x]), S::WARPS);
+    }
+    __syncthreads();
+}
+
+/* Until the tile at `from` is there. */
+template <class S> static __device__ __forceinline__ void mma_wait(const mma_shared<S> &sh, mma_position<S> from) {
+    barrier_wait(shared_address(&sh.full[from.stage]), from.parity);
+}
+
+/* The warp is done with the tile at `from`. */
+template <class S> static __device__ __forceinline__ void mma_release(mma_shared<S> &sh, mma_position<S> from) {
+    __syncwarp();
+    if (lane_id() == 0)
+        barrier_arrive(shared_address(&sh.empty[from.stage]));
+}
+
+/* A copying warp. Items are (request, group of heads), shared out over the blocks; it runs through its share of all rows of the block's items as
+ * fast as stages become empty, and loads slots two tiles before it needs them. */
+template <class S> struct mma_producer {
+    struct tile {
+        int32_t slot[S::PASSES];    /* of the lane's rows: row and row + 4; negative: hole or end */
+        int32_t window;             /* how many rows of the tile are from the window cache */
+        bool    live;               /* false: there is no such tile */
+    };
+    int32_t     item, items, groups, i, row;
+    attn_length len, next_len;      /* of item and of the block's next one */
+    const char *window, *topk;      /* lists of item, so that entry i is at i * 4 in either */
+
+    /* q and slot lists of an item to L2, so that nobody waits for memory when it comes up. */
+    __device__ __forceinline__ void announce(const attn_args &a, int32_t coming) const {
+        const int64_t request = coming / groups;
+        const int32_t first = coming % groups * S::HEADS, thread = (int32_t)threadIdx.x - S::COMPUTE, threads = S::COPY_WARPS * WARP;
+#pragma unroll 1
+        for (int at = thread * 128; at < a.topk * 4 + 124; at += threads * 128)
+            prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, request) + min(at, a.topk * 4 - 4));
+#pragma unroll 1
+        for (int at = thread * 128; at < a.window * 4 + 124; at += threads * 128)
+            prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, request) + min(at, a.window * 4 - 4));
+#pragma unroll 1
+        for (int line = thread; line < S::HEADS * (ROW_BYTES / 128); line += threads)
+            if (first + line / 8 < a.heads)
+                prefetch_l2(attn_row<ATTN_Q>(a, request * a.heads + first + line / 8) + line % 8 * 128);
+    }
+
+    __device__ __forceinline__ void enter(const attn_args &a, attn_length length) {
+        const int64_t b = item / groups;
+        i = 0;
+        len = length;
+        window = attn_row<ATTN_WINDOW_SLOT>(a, b);
+        topk = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)len.window * 4;
+        if (item + (int32_t)gridDim.x < items) {
+            announce(a, item + (int32_t)gridDim.x);
+            next_len = attn_length_of(a, (item + (int32_t)gridDim.x) / groups);
+        }
+    }
+
+    __device__ __forceinline__ tile look(const attn_args &a) {
+        while (i >= len.n && item < items) {
+            item += (int32_t)gridDim.x;
+            if (item < items)
+                enter(a, next_len);
+        }
+        tile t;
+        t.window = len.window - i;
+        t.live = item < items;
+#pragma unroll
+        for (int p = 0; p < S::PASSES; p++) {
+            const int32_t entry = i + row + p * 4;
+            t.slot[p] = -1;
+            if (t.live && entry < len.n)
+                t.slot[p] = __ldg((const int32_t *)(entry < len.window ? window : topk) + entry);
+        }
+        i += S::TILE;
+        return t;
+    }
+
+    /* The first two tiles' slots are loaded beside the lengths on the guess that the window is full; where it's not, once more. A slot past
+     * a length may be loaded then, but nobody looks at it. */
+    __device__ __forceinline__ void start(const attn_args &a, tile (&ret)[2]) {
+        const int64_t b = item / groups;
+#pragma unroll
+        for (int t = 0; t < 2; t++)
+#pragma unroll
+            for (int p = 0; p < S::PASSES; p++) {
+                const int32_t entry = t * S::TILE + row + p * 4;
+                ret[t].slot[p] = -1;
+                if (entry < a.window + a.topk)
+                    ret[t].slot[p] = entry < a.window ? __ldg((const int32_t *)attn_row<ATTN_WINDOW_SLOT>(a, b) + entry)
+                                                      : __ldg((const int32_t *)attn_row<ATTN_TOPK_SLOT>(a, b) + entry - a.window);
+            }
+        const attn_length length = attn_length_of(a, b);
+        announce(a, item);
+        enter(a, length);
+        if (len.window == a.window && len.n >= 2 * S::TILE) {
+            ret[0].window = len.window;
+            ret[1].window = len.window - S::TILE;
+            ret[0].live = ret[1].live = true;
+            i = 2 * S::TILE;
+        } else {
+#pragma unroll 1
+            for (int t = 0; t < 2; t++) {
+                ret[0] = ret[1];
+                ret[1] = look(a);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void copy(const attn_args &a, mma_shared<S> &sh, const tile &t, int to) const {
+        const int part = lane_id() % 8 * 16;
+        const uint32_t at = shared_address(sh.kv[to][row]) + part;
+#pragma unroll
+        for (int p = 0; p < S::PASSES; p++) {
+            const bool window_row = row + p * 4 < t.window;
+            const char *base = (const char *)(window_row ? a.t[ATTN_WINDOW_KV].p : a.t[ATTN_TOPK_KV].p);
+            const uint64_t stride = (uint64_t)(window_row ? a.t[ATTN_WINDOW_KV].stride : a.t[ATTN_TOPK_KV].stride);
+            const char *from = base + (uint32_t)max(t.slot[p], 0) * stride + part;
+#pragma unroll
+            for (int j = 0; j < ROW_BYTES; j += 128)
+                copy16_async(at + p * 4 * S::PITCH + j, from + j, t.slot[p] >= 0);
+            if (part == 0)
+                sh.bias[to][row + p * 4] = t.slot[p] < 0 ? -INFINITY : 0.f;
+        }
+        barrier_arrive_copies(shared_address(&sh.full[to]));
+        __syncwarp();
+        if (lane_id() == 0)
+            barrier_arrive(shared_address(&sh.full[to]));
+    }
+
+    __device__ __forceinline__ void run(const attn_args &a, mma_shared<S> &sh, int32_t items_, int32_t groups_) {
+        items = items_;
+        groups = groups_;
+        item = (int32_t)blockIdx.x;     /* < items: there are no more blocks than items */
+        row = (warp_id() - S::WARPS) * S::COPIED + lane_id() / 8;
+        tile next[2];
+        mma_position<S> to = {0, 1};    /* the parity before the first: empty from the beginning */
+        start(a, next);
+        while (next[0].live) {
+            barrier_wait(shared_address(&sh.empty[to.stage]), to.parity);
+            copy(a, sh, next[0], to.stage);
+            next[0] = next[1];
+            next[1] = look(a);
+            to = to.next();
+        }
+        copy_wait_all();
+    }
+};
+
+/* Lane t of each quad gives word t of 4 chunks and gets the 4 words of chunk t. */
+static __device__ __forceinline__ uint4 quad_transpose(uint32_t w0, uint32_t w1, uint32_t w2, uint32_t w3) {
+    const bool upper = threadIdx.x & 2, odd = threadIdx.x & 1;
+    const uint32_t x = __shfl_xor_sync(ALL_LANES, upper ? w0 : w2, 2), y = __shfl_xor_sync(ALL_LANES, upper ? w1 : w3, 2);
+    if (upper)
+        w0 = x, w1 = y;
+    else
+        w2 = x, w3 = y;
+    const uint32_t z = __shfl_xor_sync(ALL_LANES, odd ? w0 : w1, 1), u = __shfl_xor_sync(ALL_LANES, odd ? w2 : w3, 1);
+    return odd ? make_uint4(z, w1, u, w3) : make_uint4(w0, z, w2, u);
+}
+
+/* The warp's part of q, as A fragments of m16n8k16. Heads past the end are 0. */
+template <class S> struct mma_query {
+    uint32_t fragment[S::MT][S::CHUNKS][2][4];
+
+    /* Begins the loads: row g, then row g + 8 of each m-tile, 16 bytes a thread. */
+    __device__ __forceinline__ void fetch(const attn_args &a, int64_t b, int32_t first) {
+        const int lane = lane_id(), dw = warp_id() % S::DIM_WARPS;
+#pragma unroll
+        for (int mt = 0; mt < S::MT; mt++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const int32_t head = first + mt * 16 + half * 8 + lane / 4;
+                const char *q = attn_row<ATTN_Q>(a, b * a.heads + min(head, a.heads - 1)) + dw * S::CHUNKS * 64 + lane % 4 * 16;
+#pragma unroll
+                for (int c = 0; c < S::CHUNKS; c++) {
+                    const uint4 v = head < a.heads ? __ldg((const uint4 *)(q + c * 64)) : make_uint4(0, 0, 0, 0);
+                    uint32_t (&f)[4] = fragment[mt][c][half];
+                    f[0] = v.x, f[1] = v.y, f[2] = v.z, f[3] = v.w;
+                }
+            }
+    }
+
+    /* From a chunk of 8 elements a thread to two elements of 4 chunks: fragment[..][c][step] is that of a k-step. */
+    __device__ __forceinline__ void arrange() {
+#pragma unroll
+        for (int mt = 0; mt < S::MT; mt++)
+#pragma unroll
+            for (int c = 0; c < S::CHUNKS; c++) {
+                uint32_t (&x)[4] = fragment[mt][c][0], (&y)[4] = fragment[mt][c][1];
+                const uint4 low = quad_transpose(x[0], x[1], x[2], x[3]), high = quad_transpose(y[0], y[1], y[2], y[3]);
+                x[0] = low.x, x[1] = high.x, x[2] = low.y, x[3] = high.y;
+                y[0] = low.z, y[1] = high.z, y[2] = low.w, y[3] = high.w;
+            }
+    }
+};
+
+/* The warp's partial scores of one tile, to shared memory. */
+template <class S> static __device__ __forceinline__ void mma_scores(const mma_query<S> &q, const mma_places<S> &at, mma_position<S> from, int buffer) {
+    const uint32_t key = at.key + from.stage * S::STAGE_BYTES;
+    float s[S::MT][S::NT][4] = {};
+#pragma unroll
+    for (int c = 0; c < S::CHUNKS; c++) {
+        uint32_t k[S::NT][4];
+#pragma unroll
+        for (int nt = 0; nt < S::NT; nt++)
+            load_matrix4(k[nt], key + nt * 8 * S::PITCH + c * 64);
+#pragma unroll
+        for (int step = 0; step < 2; step++)
+#pragma unroll
+            for (int nt = 0; nt < S::NT; nt++)
+#pragma unroll
+                for (int mt = 0; mt < S::MT; mt++)
+                    mma_bf16(s[mt][nt], q.fragment[mt][c][step], k[nt][step * 2], k[nt][step * 2 + 1]);
+    }
+#pragma unroll
+    for (int nt = 0; nt < S::NT; nt++)
+#pragma unroll
+        for (int mt = 0; mt < S::MT; mt++)
+#pragma unroll
+            for (int half = 0; half < 2; half++)
+                store8_shared((at.give ^ nt * 32) + buffer * S::SCORE_BYTES + (mt * 16 + half * 8) * S::SCORE_PITCH, s[mt][nt][half * 2], s[mt][nt][half * 2 + 1]);
+}
+
+/* LPH lanes share a head: its running maximum and the lane's own part of its running sum. Every weight of the largest score so far is exactly
+ * 1: a base that lags behind the maximum saves work, but rounds the heaviest weight to bf16, and that alone is 2e-3 of a result. */
+template <class S> struct mma_softmax {
+    float m, sum, sink;
+
+    static __device__ __forceinline__ int head() {
+        return (int)(threadIdx.x / S::LPH);
+    }
+
+    __device__ __forceinline__ void clear(const attn_args &a, int32_t first) {
+        m = -INFINITY;
+        sum = 0;
+        sink = attn_sink_log2(a, min(first + head(), a.heads - 1));
+    }
+
+    /* After a barrier: all partial scores in, in a fixed order; weights P of the tile and the factor for the older sums out. */
+    __device__ __forceinline__ void tile(mma_shared<S> &sh, const mma_places<S> &at, mma_position<S> from, int buffer) {
+        const int lane = (int)(threadIdx.x % S::LPH);
+        float s[S::WEIGHTS], top = m;
+#pragma unroll
+        for (int v = 0; v < S::WEIGHTS; v += S::VEC) {
+            float x[S::DIM_WARPS][S::VEC];
+            const float *bias = sh.bias[from.stage] + v * S::LPH + lane * S::VEC;
+#pragma unroll
+            for (int dw = 0; dw < S::DIM_WARPS; dw++)
+                load_vec(at.take + buffer * S::SCORE_BYTES + dw * S::PLANE_BYTES + v * S::LPH * 4, x[dw]);
+#pragma unroll
+            for (int e = 0; e < S::VEC; e++) {
+                s[v + e] = x[0][e];
+#pragma unroll
+                for (int dw = 1; dw < S::DIM_WARPS; dw++)
+                    s[v + e] += x[dw][e];
+                s[v + e] = s[v + e] * SCALE_LOG2 + bias[e];
+                top = fmaxf(top, s[v + e]);
+            }
+        }
+#pragma unroll
+        for (int step = S::LPH / 2; step > 0; step /= 2)
+            top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, step));
+        const float base = top == -INFINITY ? 0.f : top, old = exp2_fast(m - base);
+        m = top;
+        sum *= old;
+        if (lane == 0)
+            sh.old[buffer][head()] = old;
+#pragma unroll
+        for (int v = 0; v < S::WEIGHTS; v += S::VEC) {
+            uint32_t w[S::VEC / 2];
+#pragma unroll
+            for (int e = 0; e < S::VEC; e += 2) {
+                const float p0 = exp2_fast(s[v + e] - base), p1 = exp2_fast(s[v + e + 1] - base);
+                sum += p0 + p1;
+                w[e / 2] = bf16_pack(p0, p1);
+            }
+            if constexpr (S::VEC == 4)
+                store8_shared(at.put + buffer * S::P_BYTES + v * S::LPH * 2, __uint_as_float(w[0]), __uint_as_float(w[1]));
+            else
+                store4_shared(at.put + buffer * S::P_BYTES + v * S::LPH * 2, w[0]);
+        }
+    }
+
+    /* The factor that ends the sums to sh.factor, and the lse. */
+    __device__ __forceinline__ void finish(const attn_args &a, mma_shared<S> &sh, int64_t b, int32_t first) {
+        float all = sum;
+#pragma unroll
+        for (int step = S::LPH / 2; step > 0; step /= 2)
+            all += __shfl_xor_sync(ALL_LANES, all, step);
+        if (threadIdx.x % S::LPH == 0) {
+            sh.factor[head()] = attn_finish(m, all, sink);
+            if (first + head() < a.heads)
+                *attn_lse(a, b, first + head()) = all > 0 ? m * LN2 + logf(all) : -INFINITY;
+        }
+    }
+
+private:
+    static __device__ __forceinline__ void load_vec(uint32_t from, float (&ret)[S::VEC]) {
+        if constexpr (S::VEC == 4) {
+            const uint4 v = load16_shared(from);
+            ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y), ret[2] = __uint_as_float(v.z), ret[3] = __uint_as_float(v.w);
+        } else {
+            const uint2 v = load8_shared(from);
+            ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y);
+        }
+    }
+};
+
+/* The warp's 64 elements of d of the weighted sums: o[mt][j] is heads 16 mt + .., elements warp * 64 + j * 8 + .. */
+template <class S> struct mma_sums {
+    float o[S::MT][8][4];
+
+    __device__ __forceinline__ void clear() {
+#pragma unroll
+        for (int mt = 0; mt < S::MT; mt++)
+#pragma unroll
+            for (int j = 0; j < 8; j++)
+#pragma unroll
+                for (int e = 0; e < 4; e++)
+                    o[mt][j][e] = 0;
+    }
+
+    /* Multiplies heads g and g + 8 of each m-tile by factor[head]; most tiles bring no new maximum and then nothing is done. */
+    __device__ __forceinline__ void scale(const float *factor) {
+        const int g = lane_id() / 4;
+        float f[S::MT][2];
+        bool any = false;
+#pragma unroll
+        for (int mt = 0; mt < S::MT; mt++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                f[mt][half] = factor[mt * 16 + half * 8 + g];
+                any |= f[mt][half] != 1;
+            }
+        if (!__any_sync(ALL_LANES, any))
+            return;
+#pragma unroll
+        for (int mt = 0; mt < S::MT; mt++)
+#pragma unroll
+            for (int j = 0; j < 8; j++)
+#pragma unroll
+                for (int e = 0; e < 4; e++)
+                    o[mt][j][e] *= f[mt][e / 2];
+    }
+
+    /* V fragments of k-step k, for all 64 elements. */
+    static __device__ __forceinline__ void load_v(const mma_places<S> &at, mma_position<S> from, int k, uint32_t (&v)[4][4]) {
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            load_matrix4_transposed(v[j], at.value + from.stage * S::STAGE_BYTES + k * 16 * S::PITCH + j * 32);
+    }
+
+    /* After a barrier. v: the fragments of k-step 0, loaded before P was ready. */
+    __device__ __forceinline__ void tile(const mma_places<S> &at, mma_position<S> from, int buffer, uint32_t (&v)[4][4]) {
+#pragma unroll
+        for (int k = 0; k < S::TILE / 16; k++) {
+            uint32_t w[S::MT][4];
+#pragma unroll
+            for (int mt = 0; mt < S::MT; mt++)
+                load_matrix4(w[mt], at.weight + buffer * S::P_BYTES + mt * 16 * S::P_PITCH + k * 32);
+            if (k > 0)
+                load_v(at, from, k, v);
+#pragma unroll
+            for (int j = 0; j < 8; j++)
+#pragma unroll
+                for (int mt = 0; mt < S::MT; mt++)
+                    mma_bf16(o[mt][j], w[mt], v[j / 2][j % 2 * 2], v[j / 2][j % 2 * 2 + 1]);
+        }
+    }
+
+    /* factor[h]: what head first + h is multiplied by. 64 bytes a quad and store. */
+    __device__ __forceinline__ void write_bf16(const attn_args &a, int64_t b, int32_t first, const float *factor) const {
+        const int warp = warp_id(), lane = lane_id();
+#pragma unroll
+        for (int mt = 0; mt < S::MT; mt++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const int32_t head = first + mt * 16 + half * 8 + lane / 4;
+                const float f = factor[mt * 16 + half * 8 + lane / 4];
+                uint32_t w[8];
+#pragma unroll
+                for (int j = 0; j < 8; j++)
+                    w[j] = bf16_pack(o[mt][j][half * 2] * f, o[mt][j][half * 2 + 1] * f);
+                const uint4 left = quad_transpose(w[0], w[1], w[2], w[3]), right = quad_transpose(w[4], w[5], w[6], w[7]);
+                if (head < a.heads) {
+                    uint4 *out = (uint4 *)(attn_row<ATTN_OUT>(a, b * a.heads + head) + warp * 128) + lane % 4;
+                    out[0] = left;
+                    out[4] = right;
+                }
+            }
+    }
+};
+
+#endif
