@@ -15,7 +15,8 @@ char *group_text(const struct group *group, char *ret, size_t size)
 {
     struct problem problem = problem_of(group);
     char dims[160];
-    return text(ret, size, "%s %s%s", group->op, problem_text(&problem, false, dims, sizeof dims), group->cache == HOT ? " (hot)" : "");
+    problem_text(&problem, false, dims, sizeof dims);
+    return text(ret, size, "%s %s%s", group->op, *dims ? dims : "at its defaults", group->cache == HOT ? " (hot)" : "");
 }
 
 /* ./kbench sweep --row 'attn/mma batch=64,ctx=128K,splits=4' --seed 31 [--cache hot] [--device host] [--plugin ./mine.so] */
