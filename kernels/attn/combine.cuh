@@ -89,10 +89,10 @@ static __global__ void __launch_bounds__(COMBINE_THREADS) attn_combine(const __g
 
 /* After the kernel that makes the parts, on the same stream. */
 static inline int combine_launch(const struct call *call, const attn_args &a, const partials &p) {
-    struct cudaLaunchAttribute early = {};
+    cudaLaunchAttribute early = {};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
-    struct cudaLaunchConfig_st how = {};
+    cudaLaunchConfig_t how = {};
     how.gridDim = dim3((unsigned)(a.batch * a.heads));
     how.blockDim = dim3(COMBINE_THREADS);
     how.stream = call->stream;
