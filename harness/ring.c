@@ -29,14 +29,16 @@ static size_t slot_bytes(const struct shape *shape)
 }
 
 /* One allocation a tensor; set s finds its copy at s / share. */
-static int allocate(struct workload *w)
+static int allocate(struct workload *w, int placement)
 {
     for (int t = 0; t < w->n; t++) {
         const struct shape *shape = &w->shape[t];
         size_t slot = slot_bytes(shape);
         int64_t copies = (w->sets + shape->share - 1) / shape->share;
         void *p;
-        TRY(workload_block(w, BLOCK_RING + t, slot * (size_t)copies, &p));
+        size_t room = w->dev->machine.engine == CUDA ? (size_t)PLACEMENT_BYTES * (PLACEMENTS - 1) : 0;
+        TRY(workload_block(w, BLOCK_RING + t, slot * (size_t)copies + room, &p));
+        p = (char *)p + (size_t)PLACEMENT_BYTES * (size_t)placement;
         for (int s = 0; s < w->sets; s++)
             w->ring[s * MAX_TENSORS + t] = (struct arg){(char *)p + slot * (size_t)(s / shape->share), shape->stride};
         if (w->op->tensor[t].touched) TRY(w->dev->ops->set(w->dev, p, POISON_NAN, slot * (size_t)copies));
@@ -131,7 +133,7 @@ static int fill_ring(struct workload *w, char **stage)
     return error;
 }
 
-int workload_ring(struct workload *w, double bytes)
+int workload_ring(struct workload *w, double bytes, int placement)
 {
     w->touched_bytes = touched_bytes(w);
     double sets = ceil(bytes / fmax(w->touched_bytes, 1));
@@ -139,7 +141,7 @@ int workload_ring(struct workload *w, double bytes)
     if (bytes > 0 && w->sets < CHECK_SETS) w->sets = CHECK_SETS;
     free(w->ring);
     w->ring = must_alloc((size_t)w->sets * MAX_TENSORS, sizeof *w->ring);
-    TRY(allocate(w));
+    TRY(allocate(w, placement));
     char *stage[MAX_TENSORS] = {0};
     int error = fill_ring(w, stage);
     for (int t = 0; t < w->n; t++) free(stage[t]);

@@ -10,6 +10,7 @@
 #include "table.h"
 
 struct sample {         /* one round of one kernel */
+    int32_t placement;         /* which draw of memory addresses, 0 first */
     int32_t round, position;   /* position: when in its round it ran, 0 first */
     double  t_ns;              /* per call */
     double  at_s;              /* since the run began */

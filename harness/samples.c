@@ -6,8 +6,12 @@
 #include "base.h"
 #include "csv.h"
 
+/* Columns behind the dimensions; op and kernel stand before them. */
+static const char *const after[] = {"tune", "cache", "seed", "placement", "round", "position", "t_ns", "at_s", "sm_clock_MHz"};
+
+enum { OTHER_COLUMNS = 2 + COUNT(after) };
+
 int samples_write_header(FILE *file, int n_dims, const char *const *dims) {
-    static const char *const after[] = {"tune", "cache", "seed", "round", "position", "t_ns", "at_s", "sm_clock_MHz"};
     struct csv_out out = {0};
     csv_text(&out, "op");
     csv_text(&out, "kernel");
@@ -33,6 +37,7 @@ int samples_write(FILE *file, int n_dims, const char *const *dims, const struct 
         csv_text(&out, row->tune);
         csv_text(&out, row->cache);
         csv_whole(&out, row->seed);
+        csv_whole(&out, sample[i].placement);
         csv_whole(&out, sample[i].round);
         csv_whole(&out, sample[i].position);
         csv_real(&out, sample[i].t_ns);
@@ -68,7 +73,7 @@ static bool belongs(const struct csv_in *in, const struct table *done) {
 }
 
 static bool is_header(const struct csv_in *in, const struct table *done) {
-    if (in->n != done->n_dims + 10 || strcmp(in->cell[0], "op") || strcmp(in->cell[1], "kernel"))
+    if (in->n != done->n_dims + OTHER_COLUMNS || strcmp(in->cell[0], "op") || strcmp(in->cell[1], "kernel"))
         return false;
     for (int d = 0; d < done->n_dims; d++) {
         if (strcmp(in->cell[2 + d], done->dims[d]))
@@ -78,7 +83,7 @@ static bool is_header(const struct csv_in *in, const struct table *done) {
 }
 
 static int keep(struct csv_in *in, const struct table *done, struct csv_out *out, const char **ret_why) {
-    int more, n = done->n_dims + 10;
+    int more, n = done->n_dims + OTHER_COLUMNS;
     for (bool header = true; (more = csv_next(in, ret_why)) > 0; header = false) {
         if (header ? !is_header(in, done) : in->n != n)
             return *ret_why = "not the samples of the rows.csv beside it", -1;

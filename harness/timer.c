@@ -112,7 +112,7 @@ static void cut_ring(struct timer *timer)
     for (int l = 0; l < timer->n_lanes; l++) {
         struct lane *lane = &timer->lane[l];
         double ring_ns = lane->pilot_ns * sets, chunk_ns = ring_ns / timer->chunks;
-        lane->piece = must_alloc((size_t)timer->chunks, sizeof *lane->piece);
+        lane->piece = must_alloc((size_t)timer->chunks, sizeof *lane->piece);   /* dropped with the placement */
         lane->passes = 1;
         if (timer->chunks == 1) {
             double passes = ceil(sample_ns / ring_ns), most = fmax(1, MAX_NODES / sets);
@@ -166,7 +166,7 @@ static int warm_up(struct timer *timer, int *ret_lane)
     return 0;
 }
 
-static int take_round(struct timer *timer, int round, int *ret_lane)
+static int take_round(struct timer *timer, int placement, int round, int *ret_lane)
 {
     for (int position = 0; position < timer->n_lanes; position++) {
         int l = timer_order(timer->seed, round, position, timer->n_lanes), first;
@@ -175,32 +175,41 @@ static int take_round(struct timer *timer, int round, int *ret_lane)
         struct sample *taken = &lane->sample[lane->n];
         *ret_lane = l;
         tell(timer, l, "timed sample");
-        *taken = (struct sample){.round = round, .position = position, .at_s = now_s(), .sm_clock_MHz = timer->dev->ops->clock_MHz(timer->dev)};
+        *taken = (struct sample){.placement = placement, .round = round, .position = position, .at_s = now_s(), .sm_clock_MHz = timer->dev->ops->clock_MHz(timer->dev)};
         TRY(sample(timer, lane, &taken->t_ns, &first));
         lane->n++;
     }
     return 0;
 }
 
-static struct summary summarise(const struct lane *lane)
+/* Of the samples from `first` on. */
+static struct summary summarise(const struct lane *lane, int first)
 {
     double *t = must_alloc((size_t)lane->n + 1, sizeof *t);
-    for (int i = 0; i < lane->n; i++) t[i] = lane->sample[i].t_ns;
-    struct summary ret = stats_summarise(t, lane->n, 0.95);
+    for (int i = first; i < lane->n; i++) t[i - first] = lane->sample[i].t_ns;
+    struct summary ret = stats_summarise(t, lane->n - first, 0.95);
     free(t);
     return ret;
 }
 
 static double width_pct(const struct lane *lane)
 {
-    struct summary s = summarise(lane);
+    struct summary s = summarise(lane, lane->first);
     return 100 * (s.hi - s.lo) / s.median;
 }
 
-/* NULL: go on. */
+/* A placement's share of what is meant for all of them. */
+static int share(const struct timer *timer, int rounds)
+{
+    int placements = timer->placements > 1 ? timer->placements : 1;
+    return (rounds + placements - 1) / placements;
+}
+
+/* NULL: go on. rounds and spent_s: at this placement. */
 static const char *why_stop(const struct timer *timer, int rounds, double spent_s)
 {
     const struct timing *timing = &timer->timing;
+    int placements = timer->placements > 1 ? timer->placements : 1;
     int lanes = 0;
     bool narrow = true;
     for (int l = 0; l < timer->n_lanes; l++) {
@@ -208,11 +217,11 @@ static const char *why_stop(const struct timer *timer, int rounds, double spent_
         lanes++;
         if (narrow) narrow = width_pct(&timer->lane[l]) <= timing->width_pct;
     }
-    if (timing->rounds) return rounds >= timing->rounds ? "rounds" : NULL;
+    if (timing->rounds) return rounds >= share(timer, timing->rounds) ? "rounds" : NULL;
     if (rounds < 3) return NULL;
-    if (rounds >= timing->min_rounds && narrow) return "width";
-    if (spent_s > timing->cap_s * lanes) return "cap";
-    return rounds >= timing->max_rounds ? "rounds" : NULL;
+    if (rounds >= share(timer, timing->min_rounds) && narrow) return "width";
+    if (spent_s > timing->cap_s * lanes / placements) return "cap";
+    return rounds >= share(timer, timing->max_rounds) ? "rounds" : NULL;
 }
 
 /* Set 0's outputs by the very graph that was timed, after the last round: poisoned, replayed, compared. */
@@ -234,28 +243,53 @@ static int verify(struct timer *timer, int l)
     return 0;
 }
 
-int timer_run(struct timer *timer, int *ret_lane)
+static void drop_pieces(struct timer *timer)
 {
-    int room = timer->timing.rounds > timer->timing.max_rounds ? timer->timing.rounds : timer->timing.max_rounds;
     for (int l = 0; l < timer->n_lanes; l++) {
-        if (!active(&timer->lane[l])) continue;
-        *ret_lane = l;
-        timer->lane[l].sample = must_alloc((size_t)room + 1, sizeof(struct sample));
-        TRY(pilot(timer, l));
+        struct lane *lane = &timer->lane[l];
+        for (int c = 0; lane->piece && c < timer->chunks; c++) drop_piece(timer, lane->piece[c]);
+        free(lane->piece);
+        lane->piece = NULL;
+    }
+}
+
+/* Rounds at one placement until they are narrow or over. round counts on from placement to placement. */
+static int run_placement(struct timer *timer, int placement, int *round, int *ret_lane)
+{
+    if (placement) {
+        drop_pieces(timer);   /* they hold addresses */
+        *ret_lane = -1;
+        TRY(timer->move(timer->move_arg, placement));
+        timer->cursor = 0;
     }
     cut_ring(timer);
     TRY(warm_up(timer, ret_lane));
+    for (int l = 0; l < timer->n_lanes; l++) timer->lane[l].first = timer->lane[l].n;
     const char *stop = NULL;
     double begin = now_s();
-    for (int round = 0; !stop; round++) {
-        TRY(take_round(timer, round, ret_lane));
-        stop = why_stop(timer, round + 1, now_s() - begin);
+    for (int done = 1; !stop; done++) {
+        TRY(take_round(timer, placement, (*round)++, ret_lane));
+        stop = why_stop(timer, done, now_s() - begin);
     }
+    for (int l = 0; l < timer->n_lanes; l++) timer->lane[l].stop = stop;
+    return 0;
+}
+
+int timer_run(struct timer *timer, int *ret_lane)
+{
+    int most = timer->timing.rounds > timer->timing.max_rounds ? timer->timing.rounds : timer->timing.max_rounds, round = 0;
+    int placements = timer->placements > 1 ? timer->placements : 1;
+    for (int l = 0; l < timer->n_lanes; l++) {
+        if (!active(&timer->lane[l])) continue;
+        *ret_lane = l;
+        timer->lane[l].sample = must_alloc((size_t)(share(timer, most) + 1) * (size_t)placements, sizeof(struct sample));
+        TRY(pilot(timer, l));
+    }
+    for (int placement = 0; placement < placements; placement++) TRY(run_placement(timer, placement, &round, ret_lane));
     for (int l = 0; l < timer->n_lanes; l++) {
         struct lane *lane = &timer->lane[l];
         if (!active(lane)) continue;
-        lane->stop = stop;
-        lane->summary = summarise(lane);
+        lane->summary = summarise(lane, 0);
         *ret_lane = l;
         TRY(verify(timer, l));
     }
@@ -264,10 +298,6 @@ int timer_run(struct timer *timer, int *ret_lane)
 
 void timer_free(struct timer *timer)
 {
-    for (int l = 0; l < timer->n_lanes; l++) {
-        struct lane *lane = &timer->lane[l];
-        for (int c = 0; lane->piece && c < timer->chunks; c++) drop_piece(timer, lane->piece[c]);
-        free(lane->piece);
-        free(lane->sample);
-    }
+    drop_pieces(timer);
+    for (int l = 0; l < timer->n_lanes; l++) free(timer->lane[l].sample);
 }

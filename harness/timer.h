@@ -2,7 +2,10 @@
  *
  * The ring is cut into chunks. All kernels share one cursor: each sample starts where the last one of any kernel ended, so that
  * between two visits of a set always a whole ring goes by and no sample finds its inputs in a cache. A sample is so many chunks
- * that it lasts dev->sample_s; its time a call goes into the round. */
+ * that it lasts dev->sample_s; its time a call goes into the round.
+ *
+ * Where data lies in memory moves a time by some per cent and stays the same for a whole process, so that rounds alone can't see it.
+ * Rounds are therefore taken at several placements, at each until they are narrow; median and interval are over all of them. */
 #ifndef KBENCH_TIMER_H
 #define KBENCH_TIMER_H
 
@@ -19,6 +22,7 @@ struct lane {                    /* one kernel in the timer */
     int             passes;      /* of the chunk inside one graph, where the ring is short */
     int             chunks;      /* of one sample */
     int             n;           /* samples */
+    int             first;       /* of them the first at this placement */
     struct sample  *sample;
     struct summary  summary;
     const char     *stop;        /* "width", "cap", "rounds" */
@@ -33,6 +37,9 @@ struct timer {
     step_fn         *step;       /* told before each sample; arg and lane */
     void            *step_arg;
     int             *step_lane;  /* set to the lane's number before step, where not NULL */
+    int              placements; /* 0 counts as 1 */
+    int            (*move)(void *arg, int placement);   /* puts the ring elsewhere; told before each placement but the first */
+    void            *move_arg;
     int              n_lanes;
     struct lane     *lane;
     int              chunk_sets, chunks, cursor;

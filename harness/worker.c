@@ -26,6 +26,7 @@ struct worker {
     struct workload workload;
     struct job     *job;
     int             variant;   /* at hand; -1: preparing */
+    double          moved_s;   /* spent on other placements of the ring */
 };
 
 /* The step_fn of check and timer: what runs next goes on the board, with the time it may take. */
@@ -105,19 +106,36 @@ static void check_variants(struct worker *worker)
     worker->variant = -1;
 }
 
+static double ring_bytes(const struct worker *worker)
+{
+    double cold = fmax(RING_BYTES_COLD, 2.0 * (double)worker->dev->machine.facts.l2_bytes);
+    return worker->job->group.cache == HOT ? RING_BYTES_HOT : cold;
+}
+
+static int move_ring(void *arg, int placement)
+{
+    struct worker *worker = arg;
+    worker->variant = -1;
+    tell_board(worker, "ring of input sets");
+    double begin = now_s();
+    int error = workload_ring(&worker->workload, ring_bytes(worker), placement);
+    worker->moved_s += now_s() - begin;
+    return error;
+}
+
 /* The timer's lanes over those that are right; map[lane] is the variant. */
 static int time_variants(struct worker *worker, struct timer *timer, struct bound *bound, int *map)
 {
     struct job *job = worker->job;
     struct workload *w = &worker->workload;
-    double bytes = job->group.cache == HOT ? RING_BYTES_HOT : fmax(RING_BYTES_COLD, 2.0 * (double)worker->dev->machine.facts.l2_bytes);
     *timer = (struct timer){.dev = worker->dev, .w = w, .timing = job->timing, .seed = job->group.seed, .step = tell_board,
                             .step_arg = worker, .step_lane = &worker->variant, .warm_s = 0.02,
+                            .placements = worker->dev->machine.engine == CUDA ? PLACEMENTS : 1, .move = move_ring, .move_arg = worker,
                             .lane = must_alloc(MAX_VARIANTS, sizeof *timer->lane)};
     for (int v = 0; v < job->group.n; v++)
         if (job->verdict[v].status == STATUS_OK) map[timer->n_lanes++] = v;
     if (!timer->n_lanes) return 0;
-    TRY(workload_ring(w, bytes));
+    TRY(workload_ring(w, ring_bytes(worker), 0));
     for (int l = 0; l < timer->n_lanes; l++) {
         const struct variant *variant = &job->group.variant[map[l]];
         const struct kernel *kernel = registry_find(&worker->registry, variant->kernel)->kernel;
@@ -169,20 +187,22 @@ static void run_timed(struct worker *worker, struct done *done)
     struct timer timer = {0};
     struct bound *bound = must_alloc(MAX_VARIANTS, sizeof *bound);
     int map[MAX_VARIANTS], lane = -1, error = 0;
+    worker->moved_s = 0;
     double begin = now_s();
     if (worker->job->time) {
         tell_board(worker, "ring of input sets");
         error = time_variants(worker, &timer, bound, map);
         if (!error) error = share_workspace(bound, timer.n_lanes);
         done->ring_s = now_s() - begin;
-        if (error) decide_all(worker, error, "ring of input sets");
         begin = now_s();
         if (!error && timer.n_lanes) error = timer_run(&timer, &lane);
         if (error && lane >= 0) {   /* the others are timed again without it, by the next worker */
             decide(worker, map[lane], verdict_of_error(&bound[lane], error, "timed launches"));
             _exit(EXIT_STICKY);
         }
-        done->timed_s = now_s() - begin;
+        if (error) decide_all(worker, error, "ring of input sets");
+        done->timed_s = now_s() - begin - worker->moved_s;
+        done->ring_s += worker->moved_s;
         worker->variant = -1;
     }
     send_rows(worker, &timer, map);

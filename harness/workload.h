@@ -13,6 +13,8 @@ enum {
     POISON_FINITE = 0x7b,   /* 1.3e36 in bf16 and fp32: out of range, but a number */
     POISON_NAN = 0xff,      /* NaN in every float format; what rows that nothing names hold */
     STORE_AT = 4096,        /* in the memory file, behind the board */
+    PLACEMENTS = 3,         /* of the ring in device memory */
+    PLACEMENT_BYTES = 38 << 20,  /* apart: pages of 2 MB, so that each has other physical ones */
 };
 
 /* Device memory that outlives a group: a later one takes it over if it is large enough. */
@@ -76,8 +78,9 @@ int workload_poison_outputs(struct workload *, int byte);
  * are not told apart from damage by sign, so they come in *ret_error. */
 bool workload_guards_ok(struct workload *, int *ret_error, char *ret_why, size_t size);
 bool workload_inputs_ok(struct workload *, int *ret_error, char *ret_why, size_t size);
-/* Fills the ring: at least bytes of touched inputs, or one set where bytes is 0. */
-int workload_ring(struct workload *, double bytes);
+/* Fills the ring: at least bytes of touched inputs, or one set where bytes is 0. Other placements (0 .. PLACEMENTS - 1) put the same
+ * sets to other addresses. */
+int workload_ring(struct workload *, double bytes, int placement);
 
 int  workload_block(struct workload *, int which, size_t bytes, void **ret);   /* grow-only */
 void workload_release(struct workload *);                                      /* host side of a group; keeps blocks */

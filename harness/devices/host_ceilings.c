@@ -118,15 +118,24 @@ static void measure_memory(struct ceilings *ret, float *block, int64_t n)
 
 enum { STEPS = 200000 };
 
+typedef float lanes __attribute__((vector_size(64), aligned(64)));
+
 /* Independent chains of multiply-adds, all in registers: flop done by `steps` rounds. */
 CLONES static double vector_flop(int64_t steps, float *out)
 {
-    float chain[16 * 16];
-    for (int i = 0; i < 256; i++) chain[i] = (float)i * 1e-3f;
-    for (int64_t s = 0; s < steps; s++)
-        for (int i = 0; i < 256; i++) chain[i] = chain[i] * 0.999f + 0.001f;
-    for (int i = 0; i < 256; i++) *out += chain[i];
-    return (double)steps * 256 * 2;
+    enum { CHAINS = 8 };
+    lanes chain[CHAINS], factor = {0}, summand = {0};
+    factor += 0.999f;
+    summand += 0.001f;
+#pragma GCC unroll 8
+    for (int i = 0; i < CHAINS; i++) chain[i] = summand * (float)(i + 1);
+    for (int64_t s = 0; s < steps; s++) {
+#pragma GCC unroll 8
+        for (int i = 0; i < CHAINS; i++) chain[i] = chain[i] * factor + summand;
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < CHAINS; i++) *out += chain[i][0];
+    return (double)steps * CHAINS * 16 * 2;
 }
 
 #if defined(__x86_64__)
@@ -134,9 +143,13 @@ __attribute__((target("avx512f,avx512bf16"))) static double bf16_flop(int64_t st
 {
     __m512 sum[16];
     __m512bh a = (__m512bh)_mm512_set1_epi32(0x3f803f80), b = (__m512bh)_mm512_set1_epi32(0x38003800);
+#pragma GCC unroll 16
     for (int i = 0; i < 16; i++) sum[i] = _mm512_setzero_ps();
-    for (int64_t s = 0; s < steps; s++)
+    for (int64_t s = 0; s < steps; s++) {
+#pragma GCC unroll 16   /* in registers: a loop over an array would wait for memory */
         for (int i = 0; i < 16; i++) sum[i] = _mm512_dpbf16_ps(sum[i], a, b);
+    }
+#pragma GCC unroll 16
     for (int i = 0; i < 16; i++) *out += _mm512_reduce_add_ps(sum[i]);
     return (double)steps * 16 * 64;
 }
@@ -179,7 +192,7 @@ static double matrix_burst(int unit, float *sink)
     if (unit == MATRIX_AVX512_BF16) return bf16_flop(STEPS, sink);
 #endif
     (void)unit;
-    return vector_flop(STEPS / 8, sink);
+    return vector_flop(STEPS, sink);
 }
 
 /* All threads at once, each with the best of many short bursts: a ceiling must not know of the other work on the machine. */

@@ -111,7 +111,7 @@ static void test_files_of_a_run(void **state) {
     struct runfolder_options o = options(false, false);
     runfolder_open(&folder, &o);
     struct row row = make_row("attn/a", 4);
-    struct sample samples[2] = {{0, 1, 41.5, 0.25, NAN}, {1, 0, 42.5, 0.5, 1980}};
+    struct sample samples[2] = {{0, 0, 1, 41.5, 0.25, NAN}, {2, 1, 0, 42.5, 0.5, 1980}};
     assert_int_equal(runfolder_samples(&folder, &row, 2, samples), 0);
     assert_int_equal(runfolder_row(&folder, &row), 0);
     assert_int_equal(lines("rows.csv"), 2);  /* there before close: a kill loses nothing */
@@ -119,8 +119,8 @@ static void test_files_of_a_run(void **state) {
     assert_int_equal(runfolder_write(folder.path, "plan.ini", "[global]\n"), 0);
     runfolder_close(&folder);
     char *text = contents("samples.csv");
-    assert_string_equal(text, "op,kernel,batch,ctx,tune,cache,seed,round,position,t_ns,at_s,sm_clock_MHz\n"
-                              "attn,attn/a,4,8192,,cold,1,0,1,41.5,0.25,\nattn,attn/a,4,8192,,cold,1,1,0,42.5,0.5,1980\n");
+    assert_string_equal(text, "op,kernel,batch,ctx,tune,cache,seed,placement,round,position,t_ns,at_s,sm_clock_MHz\n"
+                              "attn,attn/a,4,8192,,cold,1,0,0,1,41.5,0.25,\nattn,attn/a,4,8192,,cold,1,2,1,0,42.5,0.5,1980\n");
     free(text);
     text = contents("log.txt");
     assert_non_null(strstr(text, "  group 1 took 0.5 s\n"));
@@ -146,7 +146,7 @@ static void test_resume_cuts_torn_lines(void **state) {
     struct runfolder_options o = options(false, true);
     struct row a = make_row("attn/a", 4), b = make_row("attn/a", 8), tuned = a;
     append("rows.csv", "attn,attn/a,cuda,wrong,,8,\"torn\nhere, ");
-    append("samples.csv", "attn,attn/a,8,8192,,cold,1,0,0,1.5,2.5,\nattn,attn/a,8,81");  /* of a row that is not there, and torn */
+    append("samples.csv", "attn,attn/a,8,8192,,cold,1,0,0,0,1.5,2.5,\nattn,attn/a,8,81");  /* of a row that is not there, and torn */
     runfolder_open(&folder, &o);
     strcpy(tuned.tune, "splits=2");
     assert_int_equal(folder.done.n, 1);

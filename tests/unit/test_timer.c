@@ -212,6 +212,34 @@ static void goes_round_the_whole_ring(void **state)
     bench_free(b);
 }
 
+static int count_moves(void *arg, int placement)
+{
+    int *moves = arg;
+    assert_int_equal(placement, *moves + 1);
+    ++*moves;
+    return 0;
+}
+
+/* Rounds are shared out over placements, and each sample says at which it was taken. */
+static void moves_between_placements(void **state)
+{
+    (void)state;
+    const double ns[] = {5000, 9000};
+    struct bench *b = bench_new(SETS, 2, ns, 0.0001);
+    int lane, moves = 0;
+    b->timer.placements = 3;
+    b->timer.move = count_moves;
+    b->timer.move_arg = &moves;
+    assert_int_equal(timer_run(&b->timer, &lane), 0);
+    assert_int_equal(moves, 2);
+    assert_int_equal(b->lane[0].n, 12);   /* 11 wanted, 4 at each */
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(b->lane[0].sample[i].placement, i / 4);
+        assert_int_equal(b->lane[0].sample[i].round, i);
+    }
+    bench_free(b);
+}
+
 static void order_is_balanced(void **state)
 {
     (void)state;
@@ -239,6 +267,7 @@ int main(void)
         cmocka_unit_test(recovers_the_truth),
         cmocka_unit_test(stops_for_the_reason_it_says),
         cmocka_unit_test(goes_round_the_whole_ring),
+        cmocka_unit_test(moves_between_placements),
         cmocka_unit_test(order_is_balanced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
