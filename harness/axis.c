@@ -14,14 +14,16 @@ struct reader {
     size_t      size;
 };
 
-static int complain(const struct reader *r, const char *what, int length, const char *why) {
+static int complain(const struct reader *r, const char *what, int length, const char *why)
+{
     if (length > SHOWN) length = SHOWN;
     text(r->error, r->size, "%s=%.*s: %s", r->name, length, what, why);
     return 1;
 }
 
 /* A whole number with an optional sign and K or M. Leaves `at` behind it. */
-int axis_number(const char **at, int64_t *ret, const char **ret_why) {
+int axis_number(const char **at, int64_t *ret, const char **ret_why)
+{
     const char *p = *at;
     bool        negative = *p == '-';
     int64_t     value = 0, unit = 1;
@@ -38,14 +40,16 @@ int axis_number(const char **at, int64_t *ret, const char **ret_why) {
     return 0;
 }
 
-static int number(struct reader *r, int64_t *ret) {
+static int number(struct reader *r, int64_t *ret)
+{
     const char *begin = r->at, *why;
     if (!axis_number(&r->at, ret, &why)) return 0;
     if (*begin && *begin != ',' && *begin != ':') return complain(r, begin, (int)strcspn(begin, ",:"), why);
     return complain(r, r->list, (int)strlen(r->list), *begin ? "a value is missing" : "a value is missing at the end");
 }
 
-static int append(struct reader *r, struct axis *a, int64_t value, const char *item, int length) {
+static int append(struct reader *r, struct axis *a, int64_t value, const char *item, int length)
+{
     if (a->n == MAX_VALUES) return complain(r, item, length, "more than 4096 values; take a larger step");
     for (int i = 0; i < a->n; i++)
         if (a->value[i] == value) {
@@ -58,7 +62,8 @@ static int append(struct reader *r, struct axis *a, int64_t value, const char *i
 }
 
 /* lo:hi:*factor or lo:hi:+step; `at` stands behind lo's colon. */
-static int range(struct reader *r, struct axis *a, int64_t lo, const char *item) {
+static int range(struct reader *r, struct axis *a, int64_t lo, const char *item)
+{
     int     length = (int)strcspn(item, ",");
     int64_t hi, step;
     TRY(number(r, &hi));
@@ -78,7 +83,8 @@ static int range(struct reader *r, struct axis *a, int64_t lo, const char *item)
     return 0;
 }
 
-static int list(struct reader *r, struct axis *a) {
+static int list(struct reader *r, struct axis *a)
+{
     for (;;) {
         const char *item = r->at;
         int64_t     value;
@@ -96,7 +102,8 @@ static int list(struct reader *r, struct axis *a) {
     }
 }
 
-int axis_parse(const char *text_, struct axis *ret, char *ret_error, size_t size) {
+int axis_parse(const char *text_, struct axis *ret, char *ret_error, size_t size)
+{
     const char *equals = strchr(text_, '=');
     size_t      length = equals ? (size_t)(equals - text_) : 0;
     *ret = (struct axis){0};
@@ -115,7 +122,8 @@ int axis_parse(const char *text_, struct axis *ret, char *ret_error, size_t size
     return error;
 }
 
-void axis_free(struct axis *a) {
+void axis_free(struct axis *a)
+{
     free(a->value);
     a->value = NULL;
     a->n = 0;

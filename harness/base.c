@@ -6,7 +6,8 @@
 #include <time.h>
 
 /* One write a sentence, so that lines of parent and worker don't mix. */
-static void sentence(const char *format, va_list args) {
+static void sentence(const char *format, va_list args)
+{
     char line[2048];
     int  n = snprintf(line, sizeof line, "kbench: ");
     vsnprintf(line + n, sizeof line - (size_t)n, format, args);
@@ -14,7 +15,8 @@ static void sentence(const char *format, va_list args) {
     fprintf(stderr, "%s\n", line);
 }
 
-void die(enum exit_code code, const char *format, ...) {
+void die(enum exit_code code, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
     sentence(format, args);
@@ -22,27 +24,31 @@ void die(enum exit_code code, const char *format, ...) {
     exit(code);
 }
 
-void say(const char *format, ...) {
+void say(const char *format, ...)
+{
     va_list args;
     va_start(args, format);
     sentence(format, args);
     va_end(args);
 }
 
-void *must_alloc(size_t count, size_t size) {
+void *must_alloc(size_t count, size_t size)
+{
     void *p = calloc(count ? count : 1, size ? size : 1);
     if (!p) die(EXIT_ENVIRONMENT, "out of host memory: %zu items of %zu bytes; narrow the sweep", count, size);
     return p;
 }
 
-void *must_grow(void *old, size_t count, size_t size) {
+void *must_grow(void *old, size_t count, size_t size)
+{
     size_t bytes;
     void  *p = __builtin_mul_overflow(count, size, &bytes) ? NULL : realloc(old, bytes ? bytes : 1);
     if (!p) die(EXIT_ENVIRONMENT, "out of host memory: %zu items of %zu bytes; narrow the sweep", count, size);
     return p;
 }
 
-char *text(char *ret, size_t size, const char *format, ...) {
+char *text(char *ret, size_t size, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
     if (size && vsnprintf(ret, size, format, args) < 0) *ret = 0;
@@ -57,7 +63,8 @@ double now_s(void) {
 }
 
 /* The launcher exports it; the build's own folder serves a program that is started by hand. */
-const char *source_root(void) {
+const char *source_root(void)
+{
     const char *given = getenv("KBENCH_ROOT");
     if (given && *given) return given;
 #ifdef KBENCH_SOURCE_ROOT

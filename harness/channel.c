@@ -97,7 +97,8 @@ int channel_accept(int listener, int memory)
     } control = {0};
     char byte = 'm';
     struct iovec part = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.space,
+        .msg_controllen = sizeof control.space};
     control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
     memcpy(CMSG_DATA(&control.header), &memory, sizeof memory);
     if (sendmsg(fd, &message, MSG_NOSIGNAL) == 1) return fd;
@@ -117,7 +118,8 @@ int channel_connect(const char *name, int *ret_memory)
     } control;
     char byte;
     struct iovec part = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.space,
+        .msg_controllen = sizeof control.space};
     if (recvmsg(fd, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     if (!header || header->cmsg_type != SCM_RIGHTS) return -1;

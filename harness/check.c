@@ -112,8 +112,8 @@ static bool compare_output(struct check *check, int t, int set, const void *got,
     element_text(&w->problem, t, worst.row, worst.column, where, sizeof where);
     const char *rows = worst.rows == 1 ? "row" : "rows";
     if (worst.nan && !isfinite(worst.want))
-        return fail(check, STATUS_WRONG, "%s: %s is %.6g, should be %.6g; %lld of %lld %s wrong", when, where, worst.got, worst.want,
-                    (long long)worst.failed_rows, (long long)worst.rows, rows);
+        return fail(check, STATUS_WRONG, "%s: %s is %.6g, should be %.6g; %lld of %lld %s wrong", when, where,
+                    worst.got, worst.want, (long long)worst.failed_rows, (long long)worst.rows, rows);
     if (worst.nan && !worst.untouched)
         return fail(check, STATUS_NAN, "%s: %s is %.6g, should be %.6g; %lld of %lld %s wrong", when, where, worst.got, worst.want,
                     (long long)worst.failed_rows, (long long)worst.rows, rows);
@@ -148,7 +148,8 @@ static bool gaps_ok(struct check *check, int t, const char *got, int poison, con
     for (int64_t r = 0; r < shape->rows && !shape->input; r++)
         for (int64_t i = r * shape->check_stride + shape->row_bytes; i < (r + 1) * shape->check_stride; i++)
             if ((uint8_t)got[i] != poison)
-                return fail(check, STATUS_OVERWRITE, "%s: wrote behind row %lld of %s, into what lies between its rows", when, (long long)r,
+                return fail(check, STATUS_OVERWRITE, "%s: wrote behind row %lld of %s, into what lies between its rows", when,
+                    (long long)r,
                             check->bound->w->op->tensor[t].name);
     return true;
 }
@@ -178,8 +179,10 @@ static bool outputs_ok(struct check *check, int set, int poison, const char *whe
     char why[200];
     int error;
     bool ok = true;
-    if (!workload_guards_ok(w, &error, why, sizeof why)) return error ? good(check, error, when) : fail(check, STATUS_OVERWRITE, "%s: %s", when, why);
-    if (!workload_inputs_ok(w, &error, why, sizeof why)) return error ? good(check, error, when) : fail(check, STATUS_WRONG, "%s: %s", when, why);
+    if (!workload_guards_ok(w, &error, why, sizeof why))
+        return error ? good(check, error, when) : fail(check, STATUS_OVERWRITE, "%s: %s", when, why);
+    if (!workload_inputs_ok(w, &error, why, sizeof why))
+        return error ? good(check, error, when) : fail(check, STATUS_WRONG, "%s: %s", when, why);
     for (int t = 0; t < w->n && ok; t++) {
         if (!w->shape[t].output) continue;
         ok = good(check, fetch(w, w->check[t], t, &got[t]), when) && gaps_ok(check, t, got[t], poison, when);
@@ -204,7 +207,8 @@ static bool guards_whole(struct check *check, const void *begin, size_t bytes, c
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < GUARD_BYTES; i++)
             if (guard[side][i] != GUARD_BYTE)
-                return fail(check, STATUS_OVERWRITE, "%s: wrote %s of its %s", when, side ? "behind the end" : "before the begin", name);
+                return fail(check, STATUS_OVERWRITE, "%s: wrote %s of its %s", when, side ? "behind the end" : "before the begin",
+                    name);
     return true;
 }
 
@@ -231,7 +235,8 @@ static bool launch(struct check *check, enqueue_fn *how, void *arg, int poison, 
     struct workload *w = bound->w;
     begin_step(check, what);
     if (!good(check, workload_poison_outputs(w, poison), what)) return false;
-    if (bound->workspace_bytes && !good(check, w->dev->ops->set(w->dev, bound->workspace, workspace, bound->workspace_bytes), what)) return false;
+    if (bound->workspace_bytes && !good(check, w->dev->ops->set(w->dev, bound->workspace, workspace, bound->workspace_bytes),
+        what)) return false;
     if (!good(check, w->dev->ops->poison_shared(w->dev), what)) return false;
     return good(check, how(arg), what) && good(check, w->dev->ops->sync(w->dev), what) && scratch_ok(check, what);
 }
@@ -246,9 +251,11 @@ static bool eager_launches(struct check *check)
     size_t before = dev->ops->free_bytes(dev);
     if (!launch(check, bound_launch, bound, POISON_NAN, POISON_NAN, "second launch")) return false;
     size_t after = dev->ops->free_bytes(dev);
-    if (!outputs_ok(check, 0, POISON_NAN, "second launch", "differs between launches on the same inputs: not deterministic", false)) return false;
+    if (!outputs_ok(check, 0, POISON_NAN, "second launch", "differs between launches on the same inputs: not deterministic",
+        false)) return false;
     if (bound->kernel->engine == CUDA && after + (1 << 20) < before)
-        return fail(check, STATUS_CAPTURE_FAIL, "launch allocates: %.3g MB less are free after a launch", (double)(before - after) * 1e-6);
+        return fail(check, STATUS_CAPTURE_FAIL, "launch allocates: %.3g MB less are free after a launch",
+            (double)(before - after) * 1e-6);
     if (!bound->workspace_bytes) return true;
     return launch(check, bound_launch, bound, POISON_NAN, WORKSPACE_GARBAGE, "launch with other bytes in the workspace") &&
            outputs_ok(check, 0, POISON_NAN, "launch with other bytes in the workspace",
@@ -278,7 +285,8 @@ static bool replays(struct check *check, struct replay *captured)
         !outputs_ok(check, 1, POISON_NAN, "launch with other inputs at the same addresses", NULL, false)) return false;
     return good(check, workload_put(w, 0, bound->kernel->reads), "first input set") &&
            launch(check, replay, captured, POISON_NAN, POISON_NAN, "replay with the first inputs again") &&
-           outputs_ok(check, 0, POISON_NAN, "replay with the first inputs again", "differs between an eager launch and a replay", false);
+           outputs_ok(check, 0, POISON_NAN, "replay with the first inputs again", "differs between an eager launch and a replay",
+               false);
 }
 
 static bool captured(struct check *check)
@@ -290,7 +298,8 @@ static bool captured(struct check *check)
     char why[200] = "";
     int nodes;
     begin_step(check, "launch behind unfinished work");
-    if (!good(check, dev->ops->asynchronous(dev, bound_launch, bound, &asynchronous), "launch behind unfinished work")) return false;
+    if (!good(check, dev->ops->asynchronous(dev, bound_launch, bound, &asynchronous),
+        "launch behind unfinished work")) return false;
     if (!asynchronous) return fail(check, STATUS_CAPTURE_FAIL, "launch synchronises: it waited for earlier work of its stream");
     begin_step(check, "capture");
     int error = dev->ops->capture(dev, bound_launch, bound, &graph.graph, &nodes, why, sizeof why);
@@ -304,8 +313,10 @@ static bool captured(struct check *check)
 struct verdict check_kernel(struct bound *bound, step_fn *step, void *arg)
 {
     struct workload *w = bound->w;
-    struct check check = {.bound = bound, .step = step, .step_arg = arg, .verdict = {.err_rel = 0, .checked_pct = w->head->checked_pct}};
-    bool ok = good(&check, workload_check_buffers(w), "check buffers") && good(&check, workload_put(w, 0, bound->kernel->reads), "first input set");
+    struct check check = {.bound = bound, .step = step, .step_arg = arg,
+                          .verdict = {.err_rel = 0, .checked_pct = w->head->checked_pct}};
+    bool ok = good(&check, workload_check_buffers(w), "check buffers") && good(&check, workload_put(w, 0, bound->kernel->reads),
+        "first input set");
     bound->t = w->check;
     if (ok && eager_launches(&check)) captured(&check);
     for (int t = 0; t < MAX_TENSORS; t++) free(check.first[t]);
@@ -315,9 +326,11 @@ struct verdict check_kernel(struct bound *bound, step_fn *step, void *arg)
 struct verdict check_once(struct bound *bound, step_fn *step, void *arg)
 {
     struct workload *w = bound->w;
-    struct check check = {.bound = bound, .step = step, .step_arg = arg, .verdict = {.err_rel = 0, .checked_pct = w->head->checked_pct}};
+    struct check check = {.bound = bound, .step = step, .step_arg = arg,
+                          .verdict = {.err_rel = 0, .checked_pct = w->head->checked_pct}};
     begin_step(&check, "single launch");
-    bool ok = good(&check, workload_check_buffers(w), "check buffers") && good(&check, workload_put(w, 0, bound->kernel->reads), "first input set") &&
+    bool ok = good(&check, workload_check_buffers(w), "check buffers") && good(&check, workload_put(w, 0, bound->kernel->reads),
+        "first input set") &&
               good(&check, workload_poison_outputs(w, POISON_FINITE), "outputs");
     bound->t = w->check;
     ok = ok && good(&check, bound_launch(bound), "single launch") && good(&check, w->dev->ops->sync(w->dev), "single launch");

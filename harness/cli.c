@@ -12,19 +12,22 @@
 #include "cli_help.h"
 #include "nearest.h"
 
-static int command_index(const char *name) {
+static int command_index(const char *name)
+{
     int i = 0;
     while (cli_commands[i].name && strcmp(cli_commands[i].name, name)) i++;
     return i;
 }
 
-int cli_option_index(const char *name) {
+int cli_option_index(const char *name)
+{
     int i = 0;
     while (cli_options[i].name && strcmp(cli_options[i].name, name)) i++;
     return i;
 }
 
-int cli_seconds(const char *word, double *ret) {
+int cli_seconds(const char *word, double *ret)
+{
     static const struct {
         const char *unit;
         double s;
@@ -37,7 +40,8 @@ int cli_seconds(const char *word, double *ret) {
     return 1;
 }
 
-static int whole(const char *word, uint64_t *ret) {
+static int whole(const char *word, uint64_t *ret)
+{
     char *end;
     errno = 0;
     unsigned long long value = strtoull(word, &end, 10);
@@ -46,20 +50,23 @@ static int whole(const char *word, uint64_t *ret) {
     return 0;
 }
 
-static bool device_word(const char *word) {
+static bool device_word(const char *word)
+{
     uint64_t n;
     if (!strncmp(word, "cuda:", 5)) return !whole(word + 5, &n) && n < 1024;
     return !strcmp(word, "auto") || !strcmp(word, "host") || !strcmp(word, "cuda");
 }
 
-int cli_choice(const char *word, const char *const *words, int n) {
+int cli_choice(const char *word, const char *const *words, int n)
+{
     int i = 0;
     while (i < n && strcmp(words[i], word)) i++;
     return i;
 }
 
 /* Adds the words of a comma list (or the word as it is) to an option's list. */
-static const char *add_words(struct list *list, const char *value, bool split) {
+static const char *add_words(struct list *list, const char *value, bool split)
+{
     for (const char *p = value; *p || p == value;) {
         size_t n = split ? strcspn(p, ",") : strlen(p);
         if (!n) return "an empty word; remove the comma";
@@ -72,7 +79,8 @@ static const char *add_words(struct list *list, const char *value, bool split) {
 }
 
 /* NULL, or why the value is none for this option. */
-static const char *store(struct cli *cli, const struct cli_option *o, const char *value) {
+static const char *store(struct cli *cli, const struct cli_option *o, const char *value)
+{
     static const char *const caches[] = {"cold", "hot", "both"}, *const colours[] = {"auto", "always", "never"};
     void    *at = (char *)cli + o->offset;
     uint64_t n;
@@ -123,7 +131,8 @@ static const char *store(struct cli *cli, const struct cli_option *o, const char
 }
 
 /* Lists of a stronger origin take the place of a weaker one's; within one they add up. */
-const char *cli_set(struct cli *cli, int option, const char *value, enum origin origin) {
+const char *cli_set(struct cli *cli, int option, const char *value, enum origin origin)
+{
     const struct cli_option *o = &cli_options[option];
     if (cli->origin[option] > origin) return NULL;
     if (cli->origin[option] < origin && (o->kind == OPT_LIST || o->kind == OPT_AXIS))
@@ -132,7 +141,8 @@ const char *cli_set(struct cli *cli, int option, const char *value, enum origin 
     return store(cli, o, value);
 }
 
-static _Noreturn void unknown_option(const struct cli *cli, const char *word, size_t length) {
+static _Noreturn void unknown_option(const struct cli *cli, const char *word, size_t length)
+{
     char        names[MAX_OPTIONS][40], given[64], hint[96];
     const char *known[MAX_OPTIONS];
     int         n = 0, mask = 1 << command_index(cli->command);
@@ -143,7 +153,8 @@ static _Noreturn void unknown_option(const struct cli *cli, const char *word, si
 }
 
 /* The row of the table for "--name", "--name=value" or "-x"; NULL where another command has it: then it is named. */
-static int find_option(const struct cli *cli, const char *word, size_t length) {
+static int find_option(const struct cli *cli, const char *word, size_t length)
+{
     int mask = 1 << command_index(cli->command), found = -1;
     for (int i = 0; cli_options[i].name; i++) {
         const struct cli_option *o = &cli_options[i];
@@ -160,7 +171,8 @@ static int find_option(const struct cli *cli, const char *word, size_t length) {
 }
 
 /* One option with its value; returns how many words of argv it took. */
-static int take_option(struct cli *cli, char **argv) {
+static int take_option(struct cli *cli, char **argv)
+{
     const char *word = argv[0], *value = NULL;
     bool        is_long = word[1] == '-';
     size_t      length = is_long ? strcspn(word, "=") : 2;
@@ -185,7 +197,8 @@ static int take_option(struct cli *cli, char **argv) {
 }
 
 /* argv as one line that a shell reads back. */
-static char *quote_words(int argc, char **argv) {
+static char *quote_words(int argc, char **argv)
+{
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
     size_t size = 1;
     for (int i = 0; i < argc; i++) size += 4 * strlen(argv[i]) + 3;
@@ -203,7 +216,8 @@ static char *quote_words(int argc, char **argv) {
     return ret;
 }
 
-static const char *command_of(const char *word) {
+static const char *command_of(const char *word)
+{
     int i = command_index(word);
     if (cli_commands[i].name) return cli_commands[i].name;
     const char *names[32];
@@ -213,7 +227,8 @@ static const char *command_of(const char *word) {
     die(EXIT_USAGE, "%s: no such command ('kbench --help' lists them)%s", word, did_you_mean(word, names, n, hint, sizeof hint));
 }
 
-static void first_words(struct cli *cli, int argc, char **argv) {
+static void first_words(struct cli *cli, int argc, char **argv)
+{
     bool help = argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"));
     if (argc < 2) {
         cli_help_commands(stderr);
@@ -235,7 +250,8 @@ static void first_words(struct cli *cli, int argc, char **argv) {
     cli->command = command_of(argv[1]);
 }
 
-struct cli cli_parse(int argc, char **argv) {
+struct cli cli_parse(int argc, char **argv)
+{
     struct cli cli = {.device = "auto", .colour = "auto", .seed = 1, .command_line = quote_words(argc, argv)};
     first_words(&cli, argc, argv);
     cli_environment(&cli);
@@ -258,7 +274,8 @@ struct cli cli_parse(int argc, char **argv) {
     return cli;
 }
 
-void cli_free(struct cli *cli) {
+void cli_free(struct cli *cli)
+{
     struct list *const lists[] = {
         &cli->args, &cli->kernels, &cli->skip_kernels, &cli->first, &cli->axes, &cli->zips, &cli->tunes, &cli->plugins};
     for (int i = 0; i < COUNT(lists); i++)
@@ -267,7 +284,8 @@ void cli_free(struct cli *cli) {
     *cli = (struct cli){0};
 }
 
-int cli_default(struct cli *cli, const char *long_name, const char *value, char *ret_error, size_t size) {
+int cli_default(struct cli *cli, const char *long_name, const char *value, char *ret_error, size_t size)
+{
     int         option = cli_option_index(long_name);
     const char *why = cli_options[option].name ? cli_set(cli, option, value, ORIGIN_JOB_FILE) : "no such option";
     if (why) text(ret_error, size, "%s = %s: %s", long_name, value, why);

@@ -12,7 +12,8 @@ extern char **environ;
 static const char *const launcher_words[] = {"KBENCH_BUILD", "KBENCH_INSTALL", "KBENCH_MESON", "KBENCH_ROOT"};
 
 /* KBENCH_MAX_TIME -> max-time; "" where it can't be one. */
-static char *variable_option(const char *name, size_t length, char *ret, size_t size) {
+static char *variable_option(const char *name, size_t length, char *ret, size_t size)
+{
     size_t prefix = strlen("KBENCH_"), n = length - prefix;
     if (n >= size) n = 0;
     for (size_t i = 0; i < n; i++) ret[i] = name[prefix + i] == '_' ? '-' : (char)tolower((unsigned char)name[prefix + i]);
@@ -20,7 +21,8 @@ static char *variable_option(const char *name, size_t length, char *ret, size_t 
     return ret;
 }
 
-static _Noreturn void unknown_variable(const char *name, size_t length) {
+static _Noreturn void unknown_variable(const char *name, size_t length)
+{
     char        names[MAX_OPTIONS][40], word[64], hint[96];
     const char *known[MAX_OPTIONS + COUNT(launcher_words)];
     int         n = 0;
@@ -34,14 +36,16 @@ static _Noreturn void unknown_variable(const char *name, size_t length) {
     die(EXIT_USAGE, "%s in the environment: no such option%s", word, did_you_mean(word, known, n, hint, sizeof hint));
 }
 
-static void environment_flag(struct cli *cli, int option, const char *name, const char *value) {
+static void environment_flag(struct cli *cli, int option, const char *name, const char *value)
+{
     static const char *const yes[] = {"1", "yes", "true", "on"}, *const no[] = {"", "0", "no", "false", "off"};
     if (cli_choice(value, yes, COUNT(yes)) < COUNT(yes)) cli_set(cli, option, value, ORIGIN_ENVIRONMENT);
     else if (cli_choice(value, no, COUNT(no)) == COUNT(no))
         die(EXIT_USAGE, "%s=%s in the environment: neither yes nor no", name, value);
 }
 
-void cli_environment(struct cli *cli) {
+void cli_environment(struct cli *cli)
+{
     for (char **e = environ; e && *e; e++) {
         if (strncmp(*e, "KBENCH_", 7)) continue;
         size_t length = strcspn(*e, "=");

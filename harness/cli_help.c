@@ -7,7 +7,8 @@
 enum { WIDTH = 80, MARGIN = 31 };
 
 /* Words of `help` from column MARGIN on; the caller's text ends at column `column`. */
-static void wrap(FILE *f, int column, const char *help) {
+static void wrap(FILE *f, int column, const char *help)
+{
     if (column >= MARGIN) fputc('\n', f), column = 0;
     fprintf(f, "%*s", MARGIN - column, "");
     for (column = MARGIN; *help; help += strspn(help, " ")) {
@@ -19,7 +20,8 @@ static void wrap(FILE *f, int column, const char *help) {
     fputc('\n', f);
 }
 
-void cli_help_commands(FILE *f) {
+void cli_help_commands(FILE *f)
+{
     fprintf(f, "kbench tells whether a decode kernel is right, how fast it is and how far from\nthe limit.\n\n");
     for (const struct cli_command *c = cli_commands; c->name; c++) {
         fprintf(f, "  kbench %s %s", c->name, c->arguments);
@@ -29,7 +31,8 @@ void cli_help_commands(FILE *f) {
                "environment, too: --max-time as KBENCH_MAX_TIME. Begin with: kbench sweep\n");
 }
 
-void cli_help(FILE *f, const char *command) {
+void cli_help(FILE *f, const char *command)
+{
     for (int i = 0; cli_commands[i].name; i++) {
         if (strcmp(cli_commands[i].name, command)) continue;
         fprintf(f, "kbench %s %s%s[options]\n%s\n\n", command, cli_commands[i].arguments, *cli_commands[i].arguments ? " " : "",
@@ -43,16 +46,19 @@ void cli_help(FILE *f, const char *command) {
     }
 }
 
-void cli_version(FILE *f) {
+void cli_version(FILE *f)
+{
     fprintf(f, "kbench %s\n", KBENCH_VERSION);
 }
 
-static void show_list(FILE *f, const struct list *list) {
+static void show_list(FILE *f, const struct list *list)
+{
     if (!list->n) fputc('-', f);
     for (int i = 0; i < list->n; i++) fprintf(f, "%s%s", i ? "," : "", list->word[i]);
 }
 
-static void show_value(FILE *f, enum option_kind kind, const void *at) {
+static void show_value(FILE *f, enum option_kind kind, const void *at)
+{
     static const char *const caches[] = {"cold", "hot", "both"};
     const char *words = kind == OPT_TEXT || kind == OPT_COLOUR || kind == OPT_DEVICE ? *(char *const *)at : NULL;
     switch (kind) {
@@ -67,7 +73,8 @@ static void show_value(FILE *f, enum option_kind kind, const void *at) {
     }
 }
 
-void cli_show(FILE *f, const struct cli *cli) {
+void cli_show(FILE *f, const struct cli *cli)
+{
     static const char *const origins[] = {"default", "job file", "environment", "command line"};
     int command = 0;
     while (cli_commands[command].name && strcmp(cli_commands[command].name, cli->command)) command++;

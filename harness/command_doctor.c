@@ -22,8 +22,10 @@ struct library {
 static const struct library libraries[] = {
     {"CUDA driver", "the cuda engine", {"libcuda.so.1"}},
     {"NVML", "clocks, power and driver version in env.json", {"libnvidia-ml.so.1"}},
-    {"cuBLASLt", "the matrix ceiling and library kernels", {"libcublasLt.so.13", "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so"}},
-    {"CUPTI", "breakdowns (kbench profile)", {"libcupti.so.13", "libcupti.so.12", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"}},
+    {"cuBLASLt", "the matrix ceiling and library kernels", {"libcublasLt.so.13", "libcublasLt.so.12",
+        "/usr/local/cuda/lib64/libcublasLt.so"}},
+    {"CUPTI", "breakdowns (kbench profile)", {"libcupti.so.13", "libcupti.so.12",
+        "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"}},
     {"NCCL", "several GPUs", {"libnccl.so.2"}},
 };
 
@@ -55,7 +57,8 @@ static void show_machine(FILE *out, const struct machine *m)
     char floor[24], event[24], latency[24];
     report_machine(out, m, &options);
     fprintf(out, "  %s\n  timer floors: empty kernel %s as rows are timed, %s %s; one block's latency %s\n\n", m->features,
-            ns_text(m->ceilings.floor_ns, floor, sizeof floor), m->engine == CUDA ? "between two events" : "resolution of the clock",
+            ns_text(m->ceilings.floor_ns, floor, sizeof floor), m->engine == CUDA ? "between two events"
+                : "resolution of the clock",
             ns_text(m->ceilings.event_ns, event, sizeof event), ns_text(m->ceilings.latency_ns, latency, sizeof latency));
 }
 
@@ -96,8 +99,10 @@ int command_doctor(struct cli *cli)
     show_libraries(stdout);
     printf("programs\n");
     show_program(stdout, "gnuplot", "gnuplot --version 2>/dev/null", "plots; apt-get install gnuplot-nox");
-    show_program(stdout, "nvcc", "nvcc --version 2>/dev/null | grep release", "building CUDA kernels; the CUDA toolkit, 12.4 or newer");
+    show_program(stdout, "nvcc", "nvcc --version 2>/dev/null | grep release",
+        "building CUDA kernels; the CUDA toolkit, 12.4 or newer");
     show_program(stdout, "ncu", "ncu --version 2>/dev/null | tail -n 1", "kbench sweep --row ... --wrap 'ncu ...'");
-    show_program(stdout, "sanitizer", "compute-sanitizer --version 2>/dev/null | head -n 1", "kbench sweep --row ... --wrap compute-sanitizer");
+    show_program(stdout, "sanitizer", "compute-sanitizer --version 2>/dev/null | head -n 1",
+        "kbench sweep --row ... --wrap compute-sanitizer");
     return fflush(stdout) ? EXIT_ENVIRONMENT : EXIT_OK;
 }

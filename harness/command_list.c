@@ -12,7 +12,8 @@
 #include "sweep_files.h"
 
 /* What this program was built with, in the words of env.json; no device is needed to know. */
-static struct toolkits built_with(void) {
+static struct toolkits built_with(void)
+{
     struct toolkits t = {{[HOST] = "gcc " __VERSION__}};
 #ifdef CUDART_VERSION
     text(t.of[CUDA], sizeof t.of[CUDA], "%d.%d", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
@@ -20,12 +21,14 @@ static struct toolkits built_with(void) {
     return t;
 }
 
-static void results(FILE *f, const struct material *m) {
+static void results(FILE *f, const struct material *m)
+{
     struct toolkits t = built_with();
     list_results(f, m->registry, &t);
 }
 
-static cJSON *results_json(const struct material *m) {
+static cJSON *results_json(const struct material *m)
+{
     struct toolkits t = built_with();
     return list_results_json(m->registry, &t);
 }
@@ -41,7 +44,8 @@ static const struct {
 };
 enum { OVERVIEW = 4 };
 
-static int topic_index(const char *word) {
+static int topic_index(const char *word)
+{
     const char *names[COUNT(topics)];
     char        hint[96];
     for (int i = 0; i < COUNT(topics); i++) {
@@ -53,7 +57,8 @@ static int topic_index(const char *word) {
 }
 
 int command_list(const struct cli *cli, const struct registry *registry, int n_machines, const struct machine *machine,
-                 const char *const *why_not) {
+                 const char *const *why_not)
+{
     struct material m = {registry, n_machines, machine, why_not};
     int             first = cli->args.n ? topic_index(cli->args.word[0]) : 0, n = cli->args.n ? 1 : OVERVIEW;
     if (cli->args.n > 1) die(EXIT_USAGE, "list %s %s: one topic at a time", cli->args.word[0], cli->args.word[1]);

@@ -19,7 +19,8 @@ struct run {
     bool           machine_known;
 };
 
-static void find_rows(struct run *run, const char *path, char *ret_rows, size_t size) {
+static void find_rows(struct run *run, const char *path, char *ret_rows, size_t size)
+{
     struct stat st;
     if (strlen(path) >= sizeof(run->folder)) die(EXIT_USAGE, "%.60s...: the path is too long", path);
     if (stat(path, &st)) die(EXIT_USAGE, "%s: can't be read: %s; name a run folder or its rows.csv", path, strerror(errno));
@@ -37,7 +38,8 @@ static void find_rows(struct run *run, const char *path, char *ret_rows, size_t 
 }
 
 /* Rows have to be there; without env.json the report names no device. */
-static struct run open_run(const char *path) {
+static struct run open_run(const char *path)
+{
     struct run run = {0};
     char rows[640], env[640], error[800];
     find_rows(&run, path, rows, sizeof(rows));
@@ -47,11 +49,13 @@ static struct run open_run(const char *path) {
     return run;
 }
 
-static void demand_runs(const struct cli *cli) {
+static void demand_runs(const struct cli *cli)
+{
     if (!cli->args.n) die(EXIT_USAGE, "%s: which run? name its folder or rows.csv; ./kbench list results shows them", cli->command);
 }
 
-static struct report_options options_of(const struct cli *cli) {
+static struct report_options options_of(const struct cli *cli)
+{
     struct winsize window = {0};
     const char *colour = cli->colour ? cli->colour : "auto", *plain = getenv("NO_COLOR"), *terminal = getenv("TERM");
     bool tty = isatty(STDOUT_FILENO), able = tty && !(plain && *plain) && terminal && strcmp(terminal, "dumb");
@@ -60,7 +64,8 @@ static struct report_options options_of(const struct cli *cli) {
         .colour = !cli->markdown && (!strcmp(colour, "always") || (!strcmp(colour, "auto") && able))};
 }
 
-static int strict_code(const struct table *table) {
+static int strict_code(const struct table *table)
+{
     int code = EXIT_OK;
     for (int i = 0; i < table->n; i++) {
         if (row_failed(&table->row[i])) return EXIT_ROW_FAILED;
@@ -69,7 +74,8 @@ static int strict_code(const struct table *table) {
     return code;
 }
 
-int command_report(const struct cli *cli) {
+int command_report(const struct cli *cli)
+{
     int code = EXIT_OK;
     demand_runs(cli);
     for (int i = 0; i < cli->args.n; i++) {
@@ -86,7 +92,8 @@ int command_report(const struct cli *cli) {
     return code;
 }
 
-int command_plot(const struct cli *cli) {
+int command_plot(const struct cli *cli)
+{
     int code = EXIT_OK;
     demand_runs(cli);
     if (cli->out && cli->args.n > 1) die(EXIT_USAGE, "plot --out: one run at a time, or their plots would meet in one folder");

@@ -93,7 +93,8 @@ static bool drop_done(struct sweep_run *run, struct group *group)
 
 static void run_group(struct sweep_run *run, const struct group *planned)
 {
-    struct job job = {.group = *planned, .ceilings = run->supervisor.hello.machine.ceilings, .timing = timing_of(run), .check = true,
+    struct job job = {.group = *planned, .ceilings = run->supervisor.hello.machine.ceilings, .timing = timing_of(run),
+        .check = true,
                       .time = !run->check_only && !run->cli->wrap, .once = run->cli->wrap,
                       .timeout_s = run->cli->timeout_s > 0 ? run->cli->timeout_s : run->cli->wrap ? 600 : 30};
     if (drop_done(run, &job.group)) return;
@@ -124,7 +125,8 @@ static void open_report(struct sweep_run *run)
     const char *colour = run->cli->colour ? run->cli->colour : "auto", *plain = getenv("NO_COLOR");
     int columns = tty && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) ? window.ws_col : 80;
     run->report = (struct report_options){.width = columns < 80 ? 80 : columns > 120 ? 120 : columns,
-                                          .colour = !strcmp(colour, "always") || (!strcmp(colour, "auto") && tty && !(plain && *plain)),
+                                          .colour = !strcmp(colour, "always") || (!strcmp(colour, "auto") && tty && !(plain
+                                              && *plain)),
                                           .folder = run->check_only ? NULL : run->files.folder.path};
     for (int g = 0; g < run->plan.n; g++) {
         const struct op *op = op_find(run->plan.group[g].op);
@@ -191,7 +193,8 @@ int command_sweep(struct cli *cli)
     if (cli->budget_s > 0) run.budget_per_row_s = cli->budget_s / planned_rows(&run.plan);
     if (!run.check_only) run_files_open(&run.files, cli, &run.plan, &run.registry, machine);
     open_report(&run);
-    run.progress = progress_begin(planned_rows(&run.plan), isatty(STDERR_FILENO) && strcmp(getenv("TERM") ? getenv("TERM") : "dumb", "dumb"), cli->quiet);
+    run.progress = progress_begin(planned_rows(&run.plan), isatty(STDERR_FILENO) && strcmp(getenv("TERM") ? getenv("TERM")
+        : "dumb", "dumb"), cli->quiet);
     for (int g = 0; g < run.plan.n && !interrupted; g++) run_group(&run, &run.plan.group[g]);
     finish(&run);
     int code = exit_code_of(&run);

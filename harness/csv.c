@@ -8,11 +8,13 @@
 #include <string.h>
 #include "base.h"
 
-locale_t c_numbers(void) {
+locale_t c_numbers(void)
+{
     return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
 }
 
-char *real_text(double value, char *ret) {
+char *real_text(double value, char *ret)
+{
     ret[0] = '\0';
     if (isnan(value))
         return ret;
@@ -26,7 +28,8 @@ char *real_text(double value, char *ret) {
     return ret;
 }
 
-static void append(struct csv_out *out, const char *bytes, size_t n) {
+static void append(struct csv_out *out, const char *bytes, size_t n)
+{
     if (out->n + n + 1 > out->room) {
         out->room = 2 * (out->n + n) + 1024;
         out->text = must_grow(out->text, out->room, 1);
@@ -36,18 +39,21 @@ static void append(struct csv_out *out, const char *bytes, size_t n) {
     out->text[out->n] = '\0';
 }
 
-static void append_separator(struct csv_out *out) {
+static void append_separator(struct csv_out *out)
+{
     if (out->cells++)
         append(out, ",", 1);
 }
 
 /* Leading and trailing blanks are quoted as well: spreadsheets eat them. */
-static bool needs_quotes(const char *cell) {
+static bool needs_quotes(const char *cell)
+{
     size_t n = strlen(cell);
     return strpbrk(cell, ",\"\r\n") || (n && (cell[0] == ' ' || cell[n - 1] == ' '));
 }
 
-void csv_text(struct csv_out *out, const char *cell) {
+void csv_text(struct csv_out *out, const char *cell)
+{
     append_separator(out);
     if (!needs_quotes(cell)) {
         append(out, cell, strlen(cell));
@@ -62,25 +68,29 @@ void csv_text(struct csv_out *out, const char *cell) {
     append(out, "\"", 1);
 }
 
-void csv_whole(struct csv_out *out, int64_t value) {
+void csv_whole(struct csv_out *out, int64_t value)
+{
     char digits[24];
     append_separator(out);
     if (value != INT64_MIN)
         append(out, digits, (size_t)snprintf(digits, sizeof(digits), "%" PRId64, value));
 }
 
-void csv_real(struct csv_out *out, double value) {
+void csv_real(struct csv_out *out, double value)
+{
     char digits[32];
     append_separator(out);
     append(out, digits, strlen(real_text(value, digits)));
 }
 
-void csv_end(struct csv_out *out) {
+void csv_end(struct csv_out *out)
+{
     append(out, "\n", 1);
     out->cells = 0;
 }
 
-int csv_flush(struct csv_out *out, FILE *file) {
+int csv_flush(struct csv_out *out, FILE *file)
+{
     errno = 0;
     bool whole = fwrite(out->text, 1, out->n, file) == out->n && !fflush(file);
     int error = whole ? 0 : errno ? errno : EIO;
@@ -89,12 +99,14 @@ int csv_flush(struct csv_out *out, FILE *file) {
     return error;
 }
 
-void csv_free(struct csv_out *out) {
+void csv_free(struct csv_out *out)
+{
     free(out->text);
     *out = (struct csv_out){0};
 }
 
-int file_read(const char *path, char **ret, size_t *ret_size) {
+int file_read(const char *path, char **ret, size_t *ret_size)
+{
     FILE *file = fopen(path, "rb");
     if (!file)
         return errno;
@@ -119,7 +131,8 @@ int file_read(const char *path, char **ret, size_t *ret_size) {
     return 0;
 }
 
-int csv_open(struct csv_in *in, const char *path) {
+int csv_open(struct csv_in *in, const char *path)
+{
     *in = (struct csv_in){0};
     TRY(file_read(path, &in->text, &in->size));
     if (in->size >= 3 && !memcmp(in->text, "\xEF\xBB\xBF", 3))  /* a spreadsheet saved it */
@@ -127,7 +140,8 @@ int csv_open(struct csv_in *in, const char *path) {
     return 0;
 }
 
-static void add_cell(struct csv_in *in, char *cell) {
+static void add_cell(struct csv_in *in, char *cell)
+{
     if (in->n == in->room) {
         in->room = 2 * in->room + 64;
         in->cell = must_grow(in->cell, (size_t)in->room, sizeof(in->cell[0]));
@@ -137,7 +151,8 @@ static void add_cell(struct csv_in *in, char *cell) {
 
 /* Unquotes in place from *at, which stands behind the opening quote. Leaves it behind the closing one. 0, or -1 where the file ends
  * before. */
-static int read_quoted(struct csv_in *in, size_t *at, int *lines, size_t *ret_end) {
+static int read_quoted(struct csv_in *in, size_t *at, int *lines, size_t *ret_end)
+{
     size_t to = *at;
     for (size_t from = *at; from < in->size; from++) {
         char c = in->text[from];
@@ -154,7 +169,8 @@ static int read_quoted(struct csv_in *in, size_t *at, int *lines, size_t *ret_en
     return -1;
 }
 
-int csv_next(struct csv_in *in, const char **ret_why) {
+int csv_next(struct csv_in *in, const char **ret_why)
+{
     size_t at = in->at;
     int lines = in->lines;
     in->n = 0;
@@ -193,13 +209,15 @@ int csv_next(struct csv_in *in, const char **ret_why) {
     return 1;
 }
 
-void csv_close(struct csv_in *in) {
+void csv_close(struct csv_in *in)
+{
     free(in->text);
     free(in->cell);
     *in = (struct csv_in){0};
 }
 
-int cell_whole(const char *cell, int64_t *ret) {
+int cell_whole(const char *cell, int64_t *ret)
+{
     char *end = NULL;
     *ret = INT64_MIN;
     if (!*cell)
@@ -212,7 +230,8 @@ int cell_whole(const char *cell, int64_t *ret) {
     return 0;
 }
 
-int cell_real(const char *cell, double *ret) {
+int cell_real(const char *cell, double *ret)
+{
     char *end = NULL;
     *ret = NAN;
     if (!*cell)

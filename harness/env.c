@@ -14,7 +14,8 @@
 enum { ENV_SCHEMA = 1 };
 
 /* Length of the UTF-8 sequence at s, or 0 where there is none (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF). */
-static int utf8_length(const unsigned char *s) {
+static int utf8_length(const unsigned char *s)
+{
     if (s[0] < 0x80)
         return 1;
     int n = s[0] >= 0xC2 && s[0] <= 0xDF ? 2 : (s[0] & 0xF0) == 0xE0 ? 3 : s[0] >= 0xF0 && s[0] <= 0xF4 ? 4 : 0;
@@ -29,7 +30,8 @@ static int utf8_length(const unsigned char *s) {
 }
 
 /* A command line may hold any bytes, JSON may not. */
-static void put_text(cJSON *to, const char *key, const char *value) {
+static void put_text(cJSON *to, const char *key, const char *value)
+{
     char *valid = must_alloc(strlen(value) + 1, 1);
     strcpy(valid, value);
     for (char *s = valid; *s;) {
@@ -43,7 +45,8 @@ static void put_text(cJSON *to, const char *key, const char *value) {
 }
 
 /* As digits, since a double holds no 64-bit seed. `unknown` becomes null. */
-static void put_whole(cJSON *to, const char *key, int64_t value, int64_t unknown) {
+static void put_whole(cJSON *to, const char *key, int64_t value, int64_t unknown)
+{
     char digits[24];
     if (value == unknown)
         cJSON_AddNullToObject(to, key);
@@ -51,7 +54,8 @@ static void put_whole(cJSON *to, const char *key, int64_t value, int64_t unknown
         cJSON_AddRawToObject(to, key, text(digits, sizeof(digits), "%" PRId64, value));
 }
 
-static void put_measured(cJSON *to, const char *key, double value) {
+static void put_measured(cJSON *to, const char *key, double value)
+{
     char digits[32];
     if (isfinite(value) && value != 0)
         cJSON_AddRawToObject(to, key, real_text(value, digits));
@@ -59,7 +63,8 @@ static void put_measured(cJSON *to, const char *key, double value) {
         cJSON_AddNullToObject(to, key);
 }
 
-static void put_device(cJSON *to, const struct machine *m) {
+static void put_device(cJSON *to, const struct machine *m)
+{
     put_text(to, "engine", m->engine == CUDA ? "cuda" : "host");
     put_whole(to, "ordinal", m->ordinal, INT64_MIN);
     put_text(to, "name", m->name);
@@ -78,7 +83,8 @@ static void put_device(cJSON *to, const struct machine *m) {
     put_whole(to, "temperature_C", m->temperature_C, -1);
 }
 
-static void put_ceilings(cJSON *to, const struct ceilings *c) {
+static void put_ceilings(cJSON *to, const struct ceilings *c)
+{
     put_measured(to, "read_GBps", c->read_GBps);
     put_measured(to, "copy_GBps", c->copy_GBps);
     put_measured(to, "matrix_GFLOPs", c->matrix_GFLOPs);
@@ -87,7 +93,8 @@ static void put_ceilings(cJSON *to, const struct ceilings *c) {
     put_measured(to, "event_ns", c->event_ns);
 }
 
-char *env_json(const struct env *env) {
+char *env_json(const struct env *env)
+{
     char now[32], seed[24];
     time_t at = time(NULL);
     struct tm utc;
@@ -115,7 +122,8 @@ char *env_json(const struct env *env) {
 }
 
 /* The cells of an object that have to be there but may be null: then `unknown`. A wrong type is counted in *errors. */
-static double get_number(const cJSON *from, const char *key, double unknown, int *errors) {
+static double get_number(const cJSON *from, const char *key, double unknown, int *errors)
+{
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, key);
     if (cJSON_IsNumber(item))
         return item->valuedouble;
@@ -123,7 +131,8 @@ static double get_number(const cJSON *from, const char *key, double unknown, int
     return unknown;
 }
 
-static int64_t get_whole(const cJSON *from, const char *key, int64_t unknown, int *errors) {
+static int64_t get_whole(const cJSON *from, const char *key, int64_t unknown, int *errors)
+{
     double value = get_number(from, key, (double)unknown, errors);
     if (value >= -9e18 && value <= 9e18)
         return (int64_t)value;
@@ -131,13 +140,15 @@ static int64_t get_whole(const cJSON *from, const char *key, int64_t unknown, in
     return unknown;
 }
 
-static void get_text(const cJSON *from, const char *key, char *ret, size_t size, int *errors) {
+static void get_text(const cJSON *from, const char *key, char *ret, size_t size, int *errors)
+{
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, key);
     text(ret, size, "%s", cJSON_IsString(item) ? item->valuestring : "");
     *errors += item && !cJSON_IsString(item);
 }
 
-static void get_device(const cJSON *from, struct machine *m, int *errors) {
+static void get_device(const cJSON *from, struct machine *m, int *errors)
+{
     char engine[8];
     get_text(from, "engine", engine, sizeof(engine), errors);
     m->engine = strcmp(engine, "cuda") ? HOST : CUDA;
@@ -159,7 +170,8 @@ static void get_device(const cJSON *from, struct machine *m, int *errors) {
     m->temperature_C = (int32_t)get_whole(from, "temperature_C", -1, errors);
 }
 
-static void get_ceilings(const cJSON *from, struct ceilings *c, int *errors) {
+static void get_ceilings(const cJSON *from, struct ceilings *c, int *errors)
+{
     c->read_GBps = get_number(from, "read_GBps", 0, errors);
     c->copy_GBps = get_number(from, "copy_GBps", 0, errors);
     c->matrix_GFLOPs = get_number(from, "matrix_GFLOPs", 0, errors);
@@ -169,14 +181,16 @@ static void get_ceilings(const cJSON *from, struct ceilings *c, int *errors) {
 }
 
 /* cJSON reads numbers by strtod with the locale's decimal mark; both sides of it are the C locale's here. */
-static cJSON *parse(const char *json) {
+static cJSON *parse(const char *json)
+{
     locale_t before = c_numbers();
     cJSON *root = cJSON_Parse(json);
     uselocale(before);
     return root;
 }
 
-int env_read(const char *path, struct machine *ret, char *ret_error, size_t size) {
+int env_read(const char *path, struct machine *ret, char *ret_error, size_t size)
+{
     struct machine machine = {0};
     char *json;
     size_t bytes;

@@ -12,7 +12,8 @@ struct product {
     int              count[MAX_DIMS], wheel[MAX_DIMS], turn[MAX_DIMS];
 };
 
-int dim_check(const struct op *op, int dim, int64_t value, struct place at, struct trouble *trouble) {
+int dim_check(const struct op *op, int dim, int64_t value, struct place at, struct trouble *trouble)
+{
     const struct dim *d = &op->dim[dim];
     char              lo[24], hi[24];
     if (value >= d->min && value <= d->max) return 0;
@@ -20,7 +21,8 @@ int dim_check(const struct op *op, int dim, int64_t value, struct place at, stru
         value_text(d->min, lo, sizeof lo), value_text(d->max, hi, sizeof hi), d->unit ? d->unit : "", op->name);
 }
 
-static int bind_axes(const struct family *f, const struct op *op, struct product *p, struct trouble *trouble) {
+static int bind_axes(const struct family *f, const struct op *op, struct product *p, struct trouble *trouble)
+{
     *p = (struct product){.op = op, .n_dims = op_dims(op)};
     for (int d = 0; d < p->n_dims; d++) {
         const struct setting *s = family_axis(f, op->dim[d].name);
@@ -32,7 +34,8 @@ static int bind_axes(const struct family *f, const struct op *op, struct product
     return 0;
 }
 
-static int bind_zip(const struct zip *zip, struct product *p, struct trouble *trouble) {
+static int bind_zip(const struct zip *zip, struct product *p, struct trouble *trouble)
+{
     int lead = -1;
     for (int d = 0; d < p->n_dims; d++) {
         bool named = false;
@@ -48,14 +51,16 @@ static int bind_zip(const struct zip *zip, struct product *p, struct trouble *tr
     return 0;
 }
 
-static int bind_zips(const struct family *f, struct product *p, struct trouble *trouble) {
+static int bind_zips(const struct family *f, struct product *p, struct trouble *trouble)
+{
     const struct scope *const scopes[] = {f->cli, f->section, f->global};
     for (int i = 0; i < COUNT(scopes); i++)
         for (int k = 0; k < scopes[i]->n_zips; k++) TRY(bind_zip(&scopes[i]->zip[k], p, trouble));
     return 0;
 }
 
-static int check_size(const struct family *f, const struct product *p, struct trouble *trouble) {
+static int check_size(const struct family *f, const struct product *p, struct trouble *trouble)
+{
     double n = 1;
     for (int d = 0; d < p->n_dims; d++)
         if (p->wheel[d] == d) n *= p->count[d];
@@ -65,7 +70,8 @@ static int check_size(const struct family *f, const struct product *p, struct tr
 }
 
 /* The last dimension turns fastest. False: all are through. */
-static bool turn(struct product *p) {
+static bool turn(struct product *p)
+{
     for (int d = p->n_dims - 1; d >= 0; d--) {
         if (p->wheel[d] != d) continue;
         if (++p->turn[d] < p->count[d]) return true;
@@ -74,17 +80,20 @@ static bool turn(struct product *p) {
     return false;
 }
 
-static void read_dims(const struct product *p, int64_t *ret_dim) {
+static void read_dims(const struct product *p, int64_t *ret_dim)
+{
     for (int d = 0; d < p->n_dims; d++) ret_dim[d] = p->value[d][p->turn[p->wheel[d]]];
 }
 
-static int tunable_index(const struct kernel *k, const char *name) {
+static int tunable_index(const struct kernel *k, const char *name)
+{
     for (int i = 0; i < kernel_tunables(k); i++)
         if (!strcmp(k->tunable[i].name, name)) return i;
     return -1;
 }
 
-static int tune_check(const struct kernel *k, int t, int64_t value, struct place at, const char *kernel, struct trouble *trouble) {
+static int tune_check(const struct kernel *k, int t, int64_t value, struct place at, const char *kernel, struct trouble *trouble)
+{
     const struct tunable *tunable = &k->tunable[t];
     bool bounded = tunable->min || tunable->max;
     if (bounded ? value >= tunable->min && value <= tunable->max : value == (int32_t)value) return 0;
@@ -92,7 +101,8 @@ static int tune_check(const struct kernel *k, int t, int64_t value, struct place
         (int)(bounded ? tunable->min : INT32_MIN), (int)(bounded ? tunable->max : INT32_MAX));
 }
 
-int variant_resolve(const struct fixed *fixed, const struct kernel *k, struct variant *ret, struct trouble *trouble) {
+int variant_resolve(const struct fixed *fixed, const struct kernel *k, struct variant *ret, struct trouble *trouble)
+{
     *ret = (struct variant){0};
     text(ret->kernel, sizeof ret->kernel, "%s", fixed->kernel);
     for (int t = 0; t < kernel_tunables(k); t++) ret->tune[t] = k->tunable[t].value[0];
@@ -112,7 +122,8 @@ int variant_resolve(const struct fixed *fixed, const struct kernel *k, struct va
     return 0;
 }
 
-static const struct setting *family_tune(const struct family *f, const char *name) {
+static const struct setting *family_tune(const struct family *f, const char *name)
+{
     const struct scope *const scopes[] = {f->cli, f->section, f->global};
     for (int i = 0; i < COUNT(scopes); i++)
         for (int k = 0; k < scopes[i]->n_tunes; k++)
@@ -122,7 +133,8 @@ static const struct setting *family_tune(const struct family *f, const char *nam
 
 /* All settings of a kernel's tunables, the last tunable turning fastest. */
 static int add_tuned(const struct family *f, const struct chosen *c, const struct group *problem, struct builder *b,
-    struct trouble *trouble) {
+    struct trouble *trouble)
+{
     const struct kernel  *k = c->entry->kernel;
     const struct setting *set[MAX_TUNABLES] = {0};
     int                   n = kernel_tunables(k), turned[MAX_TUNABLES] = {0}, t;
@@ -143,7 +155,8 @@ static int add_tuned(const struct family *f, const struct chosen *c, const struc
 }
 
 static int add_variants(const struct family *f, const struct selection *s, const struct group *problem, struct builder *b,
-    struct trouble *trouble) {
+    struct trouble *trouble)
+{
     for (int i = 0; i < s->n; i++) {
         const struct chosen *c = &s->kernel[i];
         if (strcmp(c->op->name, problem->op)) continue;
@@ -159,7 +172,8 @@ static int add_variants(const struct family *f, const struct selection *s, const
     return 0;
 }
 
-static bool left_out(const struct family *f, const struct op *op, const struct group *g, struct left_out *out) {
+static bool left_out(const struct family *f, const struct op *op, const struct group *g, struct left_out *out)
+{
     const struct scope *const scopes[] = {f->cli, f->section, f->global};
     for (int i = 0; i < COUNT(scopes); i++)
         for (int k = 0; k < scopes[i]->n_skips; k++)
@@ -175,7 +189,8 @@ static bool left_out(const struct family *f, const struct op *op, const struct g
 }
 
 static int expand_op(const struct family *f, const struct selection *s, const struct op *op, struct builder *b,
-    struct left_out *out, struct trouble *trouble) {
+    struct left_out *out, struct trouble *trouble)
+{
     struct scope     *cache_from = f->cli->has_cache ? f->cli : f->section->has_cache ? f->section : f->global;
     struct scope     *seed_from = f->cli->has_seed ? f->cli : f->section->has_seed ? f->section : f->global;
     enum cache_choice cache = cache_from->has_cache ? cache_from->cache : CACHE_COLD;
@@ -197,7 +212,8 @@ static int expand_op(const struct family *f, const struct selection *s, const st
 }
 
 int family_expand(
-    const struct family *f, const struct selection *s, struct builder *b, struct left_out *out, struct trouble *trouble) {
+    const struct family *f, const struct selection *s, struct builder *b, struct left_out *out, struct trouble *trouble)
+{
     for (int i = 0; i < s->n_ops; i++) {
         bool here = false;
         for (int k = 0; k < s->n; k++) here |= s->kernel[k].op == s->op[i];

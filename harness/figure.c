@@ -20,12 +20,14 @@ struct runners {
     struct runner of[256];
 };
 
-static bool same_runner(const struct row *a, const struct row *b) {
+static bool same_runner(const struct row *a, const struct row *b)
+{
     return !strcmp(a->kernel, b->kernel) && !strcmp(a->tune, b->tune);
 }
 
 /* Numbers of the kernels of an op over the whole table, so that a colour means the same kernel in every figure. */
-static int style_of(const struct table *table, const struct row *row) {
+static int style_of(const struct table *table, const struct row *row)
+{
     int style = 0;
     for (int i = 0; i < table->n; i++) {
         const struct row *other = &table->row[i];
@@ -38,7 +40,8 @@ static int style_of(const struct table *table, const struct row *row) {
     return style;
 }
 
-static void find_runners(const struct table *table, const struct slice *slice, struct runners *ret) {
+static void find_runners(const struct table *table, const struct slice *slice, struct runners *ret)
+{
     ret->n = 0;
     for (int i = 0; i < table->n; i++) {
         const struct row *row = &table->row[i];
@@ -52,13 +55,15 @@ static void find_runners(const struct table *table, const struct slice *slice, s
     }
 }
 
-static int by_x(const void *a, const void *b) {
+static int by_x(const void *a, const void *b)
+{
     int64_t x = ((const struct point *)a)->x, y = ((const struct point *)b)->x;
     return (x > y) - (x < y);
 }
 
 /* The row of a runner at x, the last one where it was measured twice; NULL: none. */
-static const struct row *row_at(const struct table *table, const struct slice *slice, const struct row *runner, int64_t x) {
+static const struct row *row_at(const struct table *table, const struct slice *slice, const struct row *runner, int64_t x)
+{
     for (int i = table->n - 1; i >= 0; i--) {
         const struct row *row = &table->row[i];
         if (same_runner(row, runner) && row_dim(row, slice->dim) == x && slice_has(slice, row)) return row;
@@ -66,7 +71,8 @@ static const struct row *row_at(const struct table *table, const struct slice *s
     return NULL;
 }
 
-static struct point time_of(const struct row *row) {
+static struct point time_of(const struct row *row)
+{
     struct point p = {.y = NAN, .lo = NAN, .hi = NAN};
     if (row_status(row) != STATUS_OK || !(row->t_med_ns > 0) || !isfinite(row->t_med_ns)) return p;
     p.y = row->t_med_ns;
@@ -76,11 +82,13 @@ static struct point time_of(const struct row *row) {
 }
 
 /* base's time over p's, with the widest interval that both intervals allow. */
-static struct point ratio_of(struct point base, struct point p) {
+static struct point ratio_of(struct point base, struct point p)
+{
     return (struct point){.x = p.x, .y = base.y / p.y, .lo = base.lo / p.hi, .hi = base.hi / p.lo};
 }
 
-static void sort_points(struct curve *curve) {
+static void sort_points(struct curve *curve)
+{
     qsort(curve->point, (size_t)curve->n, sizeof(curve->point[0]), by_x);
     int n = 0;
     for (int i = 0; i < curve->n; i++) {
@@ -91,7 +99,8 @@ static void sort_points(struct curve *curve) {
 
 /* base: NULL for times. */
 static struct curve make_curve(const struct table *table, const struct slice *slice,
-    const struct runner *runner, const struct row *base) {
+    const struct runner *runner, const struct row *base)
+{
     struct curve curve = {.style = runner->probe ? -1 : runner->style, .point = must_alloc((size_t)table->n, sizeof(struct point))};
     text(curve.label, sizeof(curve.label), runner->probe ? "%.150s (probe)" : "%.190s", runner->label);
     for (int i = 0; i < table->n; i++) {
@@ -111,7 +120,8 @@ static struct curve make_curve(const struct table *table, const struct slice *sl
     return curve;
 }
 
-static struct curve make_limit(const struct table *table, const struct slice *slice, const struct row *base) {
+static struct curve make_limit(const struct table *table, const struct slice *slice, const struct row *base)
+{
     struct curve curve = {.style = -2, .point = must_alloc((size_t)table->n, sizeof(struct point))};
     text(curve.label, sizeof(curve.label), "limit");
     for (int i = 0; i < table->n; i++) {
@@ -129,21 +139,24 @@ static struct curve make_limit(const struct table *table, const struct slice *sl
     return curve;
 }
 
-static bool has_points(const struct curve *curve) {
+static bool has_points(const struct curve *curve)
+{
     for (int i = 0; i < curve->n; i++) {
         if (isfinite(curve->point[i].y)) return true;
     }
     return false;
 }
 
-static bool style_taken(const struct figure *figure, int style) {
+static bool style_taken(const struct figure *figure, int style)
+{
     for (int c = 0; c < figure->n; c++) {
         if (figure->curve[c].style == style) return true;
     }
     return false;
 }
 
-static void add_curve(struct figure *figure, struct curve curve) {
+static void add_curve(struct figure *figure, struct curve curve)
+{
     if (!has_points(&curve) || figure->n == MAX_LINES) {
         free(curve.point);
         return;
@@ -154,7 +167,8 @@ static void add_curve(struct figure *figure, struct curve curve) {
 }
 
 static struct figure make_figure(const struct table *table, const struct slice *slice, const struct runners *runners,
-    const struct runner *const *kernel, int n_kernels, int page, int pages, bool ratio) {
+    const struct runner *const *kernel, int n_kernels, int page, int pages, bool ratio)
+{
     struct figure figure = {.like = slice->like, .page = page, .pages = pages, .ratio = ratio};
     int per_page = MAX_KERNELS - 1, probes = 0;
     const struct row *base = ratio ? kernel[0]->row : NULL;
@@ -172,7 +186,8 @@ static struct figure make_figure(const struct table *table, const struct slice *
     return figure;
 }
 
-int figures_make(const struct table *table, const struct slice *slice, struct figure **ret) {
+int figures_make(const struct table *table, const struct slice *slice, struct figure **ret)
+{
     struct runners *runners = must_alloc(1, sizeof(*runners));
     const struct runner *kernel[COUNT(runners->of)];
     int n_kernels = 0, n = 0;
@@ -190,7 +205,8 @@ int figures_make(const struct table *table, const struct slice *slice, struct fi
     return n;
 }
 
-void figures_free(struct figure *figures, int n) {
+void figures_free(struct figure *figures, int n)
+{
     for (int f = 0; f < n; f++) {
         for (int c = 0; c < figures[f].n; c++) free(figures[f].curve[c].point);
     }

@@ -5,7 +5,8 @@
 #include "base.h"
 
 /* Digits behind the point that leave three significant ones. */
-static int decimals(double value) {
+static int decimals(double value)
+{
     value = fabs(value);
     return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
 }
@@ -16,13 +17,15 @@ static const struct {
 } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 
 /* The largest unit in which the value is at least 1 after rounding to three digits. */
-static int unit_of(double ns) {
+static int unit_of(double ns)
+{
     int unit = 0;
     while (unit + 1 < COUNT(units) && fabs(ns) >= 0.9995 * units[unit + 1].ns) unit++;
     return unit;
 }
 
-char *ns_text(double ns, char *ret, size_t size) {
+char *ns_text(double ns, char *ret, size_t size)
+{
     if (isnan(ns)) return text(ret, size, "-");
     int unit = unit_of(ns);
     double value = ns / units[unit].ns;
@@ -30,7 +33,8 @@ char *ns_text(double ns, char *ret, size_t size) {
     return text(ret, size, "%.*f %s", decimals(value), value, units[unit].name);
 }
 
-char *ns_range_text(double lo, double hi, char *ret, size_t size) {
+char *ns_range_text(double lo, double hi, char *ret, size_t size)
+{
     if (isnan(lo) || isnan(hi)) return text(ret, size, "-");
     int unit = unit_of(hi);
     lo /= units[unit].ns;
@@ -39,13 +43,15 @@ char *ns_range_text(double lo, double hi, char *ret, size_t size) {
     return text(ret, size, "%.*f..%.*f %s", decimals(hi), lo, decimals(hi), hi, units[unit].name);
 }
 
-char *ratio_text(double ratio, char *ret, size_t size) {
+char *ratio_text(double ratio, char *ret, size_t size)
+{
     if (isnan(ratio)) return text(ret, size, "-");
     if (fabs(ratio) < 0.0995 || !(fabs(ratio) < 1e5)) return text(ret, size, "%.1gx", ratio);
     return text(ret, size, "%.*fx", decimals(ratio), ratio);
 }
 
-char *error_text(double error, char *ret, size_t size) {
+char *error_text(double error, char *ret, size_t size)
+{
     if (isnan(error)) return text(ret, size, "-");
     if (error == 0) return text(ret, size, "0");
     text(ret, size, "%.1e", error);
@@ -54,13 +60,15 @@ char *error_text(double error, char *ret, size_t size) {
     return ret;
 }
 
-char *percent_text(double percent, char *ret, size_t size) {
+char *percent_text(double percent, char *ret, size_t size)
+{
     if (isnan(percent)) return text(ret, size, "-");
     if (!(fabs(percent) < 1e5)) return text(ret, size, "%.1g %%", percent);
     return text(ret, size, "%.*f %%", percent >= 9.995 && percent < 999.5 ? 1 : decimals(percent), percent);
 }
 
-char *amount_text(double value, char *ret, size_t size) {
+char *amount_text(double value, char *ret, size_t size)
+{
     char digits[32];
     if (isnan(value)) return text(ret, size, "-");
     if (!(fabs(value) < 1e15)) return text(ret, size, "%.3g", value);
@@ -75,7 +83,8 @@ char *amount_text(double value, char *ret, size_t size) {
     return ret;
 }
 
-char *label_text(const struct row *row, const struct row *rows, int n, char *ret, size_t size) {
+char *label_text(const struct row *row, const struct row *rows, int n, char *ret, size_t size)
+{
     bool twins = false;
     for (int i = 0; i < n; i++) twins = twins || (!strcmp(rows[i].kernel, row->kernel) && strcmp(rows[i].tune, row->tune));
     char raw[sizeof(row->kernel) + sizeof(row->tune) + 1];
@@ -83,7 +92,8 @@ char *label_text(const struct row *row, const struct row *rows, int n, char *ret
     return tame_text(raw, ret, size);
 }
 
-char *tame_text(const char *from, char *ret, size_t size) {
+char *tame_text(const char *from, char *ret, size_t size)
+{
     size_t to = 0;
     for (; *from && to + 1 < size; from++) {
         unsigned char c = (unsigned char)*from;
@@ -95,20 +105,23 @@ char *tame_text(const char *from, char *ret, size_t size) {
 }
 
 /* Bytes that continue a UTF-8 character take no column. */
-static int columns_of(const char *s, size_t bytes) {
+static int columns_of(const char *s, size_t bytes)
+{
     int n = 0;
     for (size_t i = 0; i < bytes && s[i]; i++) n += (s[i] & 0xC0) != 0x80;
     return n;
 }
 
 /* Length in bytes of the first `columns` characters. */
-static size_t bytes_of(const char *s, int columns) {
+static size_t bytes_of(const char *s, int columns)
+{
     size_t i = 0;
     while (s[i] && (columns > 0 || (s[i] & 0xC0) == 0x80)) columns -= (s[i++ + 1] & 0xC0) != 0x80;
     return i;
 }
 
-void wrap_words(FILE *out, int width, int column, int indent, const char *words) {
+void wrap_words(FILE *out, int width, int column, int indent, const char *words)
+{
     bool first = true;   /* on its line */
     while (*words == ' ') words++;
     while (*words) {
@@ -139,20 +152,23 @@ void wrap_words(FILE *out, int width, int column, int indent, const char *words)
 }
 
 /* Bytes of the first shell word: up to a blank outside single quotes. */
-static size_t word_bytes(const char *command) {
+static size_t word_bytes(const char *command)
+{
     size_t n = 0;
     for (bool quoted = false; command[n] && (quoted || command[n] != ' '); n++) quoted ^= command[n] == '\'';
     return n;
 }
 
 /* Columns up to and with the next place where a quoted text may well be cut. */
-static int piece_columns(const char *s) {
+static int piece_columns(const char *s)
+{
     size_t bytes = strcspn(s, ", '");
     return columns_of(s, bytes + (s[bytes] && s[bytes] != '\''));
 }
 
 /* A quoted word wider than a line: 'abc def' becomes 'abc '\ and, at the start of the next line, 'def'. Returns the new column. */
-static int cut_word(FILE *out, int width, int column, const char *word, size_t bytes) {
+static int cut_word(FILE *out, int width, int column, const char *word, size_t bytes)
+{
     bool quoted = false, seam = false;
     for (size_t i = 0; i < bytes;) {
         size_t one = bytes_of(word + i, 1);
@@ -170,7 +186,8 @@ static int cut_word(FILE *out, int width, int column, const char *word, size_t b
     return column;
 }
 
-void wrap_command(FILE *out, int width, int column, int indent, const char *command) {
+void wrap_command(FILE *out, int width, int column, int indent, const char *command)
+{
     for (bool first = true; *command; first = false) {
         size_t bytes = word_bytes(command);
         int    wide = columns_of(command, bytes), ending = command[bytes] ? 2 : 0;   /* " \" where more follows */

@@ -15,7 +15,8 @@
 enum { PATIENCE_S = 20, NOT_FOUND = 127 };
 
 /* In the child, of what no one else has open: its own process group, so that Ctrl-C at a run's end doesn't tear a plot. */
-static _Noreturn void become_gnuplot(const char *folder, char *const *words, int output) {
+static _Noreturn void become_gnuplot(const char *folder, char *const *words, int output)
+{
     int nothing = open("/dev/null", O_RDONLY);
     setpgid(0, 0);
     if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0 || (folder && chdir(folder))) _exit(126);
@@ -27,7 +28,8 @@ static _Noreturn void become_gnuplot(const char *folder, char *const *words, int
 }
 
 /* All that comes out of fd until it closes; what has no room in ret is read and dropped. -1: too late. */
-static int listen_to(int fd, char *ret, size_t size) {
+static int listen_to(int fd, char *ret, size_t size)
+{
     size_t n = 0;
     double until = now_s() + PATIENCE_S;
     for (;;) {
@@ -48,7 +50,8 @@ static int listen_to(int fd, char *ret, size_t size) {
 }
 
 /* Exit status of words[0], or -1 where it could not be run or took too long; what it said goes to ret_said. */
-static int run(const char *folder, char *const *words, char *ret_said, size_t size) {
+static int run(const char *folder, char *const *words, char *ret_said, size_t size)
+{
     int ends[2], status = 0;
     ret_said[0] = '\0';
     if (pipe2(ends, O_CLOEXEC)) return -1;
@@ -68,7 +71,8 @@ static int run(const char *folder, char *const *words, char *ret_said, size_t si
     return late || !WIFEXITED(status) ? -1 : WEXITSTATUS(status);
 }
 
-int gnuplot_probe(char *ret_why, size_t size) {
+int gnuplot_probe(char *ret_why, size_t size)
+{
     char said[400];
     char *const ask_version[] = {"gnuplot", "--version", NULL}, *const ask_svg[] = {"gnuplot", "-e", "set terminal svg", NULL};
     int status = run(NULL, ask_version, said, sizeof(said)), major = 0;
@@ -93,7 +97,8 @@ int gnuplot_probe(char *ret_why, size_t size) {
 }
 
 /* The line that says what is wrong: gnuplot points at the place with lines of its own before it. */
-static const char *complaint(char *said) {
+static const char *complaint(char *said)
+{
     char *line = said, *best = said;
     for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         if (strstr(line, "line ") == line + strspn(line, " \"") || *line == '"') best = line;
@@ -102,7 +107,8 @@ static const char *complaint(char *said) {
     return *best ? best : "without a word";
 }
 
-int gnuplot_run(const char *folder, const char *script, char *ret_why, size_t size) {
+int gnuplot_run(const char *folder, const char *script, char *ret_why, size_t size)
+{
     char said[2000], name[300], tame[200];
     text(name, sizeof(name), "%s", script);
     char *const words[] = {"gnuplot", name, NULL};

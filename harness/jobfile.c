@@ -31,34 +31,40 @@ struct source {
     size_t          size;
 };
 
-static int complain(struct source *s, int line, const char *what, const char *why) {
+static int complain(struct source *s, int line, const char *what, const char *why)
+{
     if (!s->failed) text(s->error, s->size, "%s:%d: %.80s: %s", s->path, line, what, why);
     s->failed = 1;
     return 0;                          /* inih's word for an error */
 }
 
-static char *copy(const char *from) {
+static char *copy(const char *from)
+{
     size_t n = strlen(from) + 1;
     return memcpy(must_alloc(n, 1), from, n);
 }
 
 /* A comment begins the line or follows a blank. */
-static size_t without_comment(const char *line, size_t n) {
+static size_t without_comment(const char *line, size_t n)
+{
     for (size_t i = 0; i < n; i++)
         if ((line[i] == '#' || line[i] == ';') && (!i || line[i - 1] == ' ' || line[i - 1] == '\t')) return i;
     return n;
 }
 
-static bool blank(char c) {
+static bool blank(char c)
+{
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-static void end_section(struct source *s) {
+static void end_section(struct source *s)
+{
     if (s->open_line && !s->opened && !s->may_be_empty)
         complain(s, s->open_line, "section", "no key follows; say which kernels and sizes, or remove it");
 }
 
-static void begin_section(struct source *s, const char *line, size_t n) {
+static void begin_section(struct source *s, const char *line, size_t n)
+{
     end_section(s);
     if (line[n - 1] != ']') complain(s, s->line, line, "']' is missing at its end");
     if (n - 1 > SECTION_NAME) complain(s, s->line, "section", "its name is longer than 47 characters");
@@ -69,7 +75,8 @@ static void begin_section(struct source *s, const char *line, size_t n) {
 
 /* inih's fgets: hands on one line at a time without indent and comment, so that neither continues the line before. inih tells a
  * handler neither line nor empty sections in every build, and cuts long lines silently: all three are seen to here. */
-static char *next_line(char *ret, int room, void *stream) {
+static char *next_line(char *ret, int room, void *stream)
+{
     struct source *s = stream;
     if (s->at == s->end || s->failed) return NULL;
     const char *line = s->at, *newline = memchr(line, '\n', (size_t)(s->end - line));
@@ -92,19 +99,22 @@ static char *next_line(char *ret, int room, void *stream) {
     return s->failed ? NULL : ret;
 }
 
-static void free_section(struct job_section *section) {
+static void free_section(struct job_section *section)
+{
     for (int i = 0; i < section->n; i++) free(section->key[i].name), free(section->key[i].value);
     free(section->key);
     free(section->name);
 }
 
-static void add_key(struct source *s, struct job_section *section, const char *name, const char *value) {
+static void add_key(struct source *s, struct job_section *section, const char *name, const char *value)
+{
     if (section->n % 16 == 0) section->key = must_grow(section->key, (size_t)section->n + 16, sizeof *section->key);
     section->key[section->n++] = (struct job_key){copy(name), copy(value), s->path, s->line};
 }
 
 /* The section that the line before the key opened. Pointers into job->section don't outlive it: keys come one section at a time. */
-static int enter(struct source *s, const char *name) {
+static int enter(struct source *s, const char *name)
+{
     struct jobfile *job = s->job;
     s->opened = true;
     s->into = &job->global;
@@ -126,7 +136,8 @@ static int enter(struct source *s, const char *name) {
 
 static int read_file(const char *path, struct jobfile *, struct source *outer, char *ret_error, size_t size);
 
-static int include(struct source *s, const char *value) {
+static int include(struct source *s, const char *value)
+{
     char        path[4096], why[640];
     const char *slash = strrchr(s->path, '/');
     if (s->into != &s->job->global) return complain(s, s->line, "include", "belongs into [global]");
@@ -144,7 +155,8 @@ static int include(struct source *s, const char *value) {
     return 1;
 }
 
-static int take_key(void *user, const char *section, const char *name, const char *value) {
+static int take_key(void *user, const char *section, const char *name, const char *value)
+{
     struct source *s = user;
     if (s->failed) return 0;
     if (!s->open_line) return complain(s, s->line, *name ? name : value, "stands before the first section; put it into [global]");
@@ -164,7 +176,8 @@ static int take_key(void *user, const char *section, const char *name, const cha
     return 1;
 }
 
-static int parse(struct source *s) {
+static int parse(struct source *s)
+{
     if (s->end - s->at >= 3 && !memcmp(s->at, "\xef\xbb\xbf", 3)) s->at += 3;
     int line = ini_parse_stream(next_line, s, take_key, s);
     if (!s->failed && line > 0) complain(s, line, "line", "neither [section] nor key = value");
@@ -173,7 +186,8 @@ static int parse(struct source *s) {
     return s->failed;
 }
 
-static int begin(struct source *s, const char *path, const char *content, size_t length, struct source *outer) {
+static int begin(struct source *s, const char *path, const char *content, size_t length, struct source *outer)
+{
     struct jobfile *job = s->job;
     job->file = must_grow(job->file, (size_t)job->n_files + 1, sizeof *job->file);
     s->path = job->file[job->n_files++] = copy(path);
@@ -185,13 +199,15 @@ static int begin(struct source *s, const char *path, const char *content, size_t
     return parse(s);
 }
 
-int jobfile_parse(const char *path, const char *content, size_t length, struct jobfile *job, char *ret_error, size_t size) {
+int jobfile_parse(const char *path, const char *content, size_t length, struct jobfile *job, char *ret_error, size_t size)
+{
     struct source s = {.job = job, .error = ret_error, .size = size};
     return begin(&s, path, content, length, NULL);
 }
 
 /* NULL with the reason where the file can't be had whole. */
-static char *slurp(const char *path, size_t *ret_length, const char **ret_why) {
+static char *slurp(const char *path, size_t *ret_length, const char **ret_why)
+{
     struct stat st;
     int         fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);   /* a FIFO must not be waited for */
     FILE       *f = fd < 0 ? NULL : fdopen(fd, "rb");
@@ -208,7 +224,8 @@ static char *slurp(const char *path, size_t *ret_length, const char **ret_why) {
 }
 
 /* UNREADABLE: the text begins with the path alone. */
-static int read_file(const char *path, struct jobfile *job, struct source *outer, char *ret_error, size_t size) {
+static int read_file(const char *path, struct jobfile *job, struct source *outer, char *ret_error, size_t size)
+{
     struct source s = {.job = job, .error = ret_error, .size = size};
     size_t        length = 0;
     const char   *why = NULL;
@@ -228,11 +245,13 @@ static int read_file(const char *path, struct jobfile *job, struct source *outer
     return failed;
 }
 
-int jobfile_read(const char *path, struct jobfile *job, char *ret_error, size_t size) {
+int jobfile_read(const char *path, struct jobfile *job, char *ret_error, size_t size)
+{
     return read_file(path, job, NULL, ret_error, size);
 }
 
-void jobfile_free(struct jobfile *job) {
+void jobfile_free(struct jobfile *job)
+{
     for (int i = 0; i < job->n; i++) free_section(&job->section[i]);
     free_section(&job->global);
     for (int i = 0; i < job->n_files; i++) free(job->file[i]);
@@ -241,7 +260,8 @@ void jobfile_free(struct jobfile *job) {
     *job = (struct jobfile){0};
 }
 
-const struct job_key *job_find(const struct job_section *section, const char *name) {
+const struct job_key *job_find(const struct job_section *section, const char *name)
+{
     for (int i = section->n - 1; i >= 0; i--)
         if (!strcmp(section->key[i].name, name)) return &section->key[i];
     return NULL;

@@ -6,7 +6,8 @@
 #include "row.h"
 #include "sweep_files.h"
 
-cJSON *list_ops_json(const struct material *m) {
+cJSON *list_ops_json(const struct material *m)
+{
     cJSON *all = cJSON_CreateArray();
     (void)m;
     for (int i = 0; ops[i]; i++) {
@@ -42,7 +43,8 @@ cJSON *list_ops_json(const struct material *m) {
     return all;
 }
 
-static cJSON *kernel_json(const struct entry *e) {
+static cJSON *kernel_json(const struct entry *e)
+{
     cJSON *one = cJSON_CreateObject(), *growth, *tunables;
     cJSON_AddStringToObject(one, "name", e->name);
     cJSON_AddStringToObject(one, "op", e->kernel->op);
@@ -70,13 +72,15 @@ static cJSON *kernel_json(const struct entry *e) {
     return one;
 }
 
-cJSON *list_kernels_json(const struct material *m) {
+cJSON *list_kernels_json(const struct material *m)
+{
     cJSON *all = cJSON_CreateArray();
     for (int i = 0; i < m->registry->n; i++) cJSON_AddItemToArray(all, kernel_json(&m->registry->entry[i]));
     return all;
 }
 
-cJSON *list_devices_json(const struct material *m) {
+cJSON *list_devices_json(const struct material *m)
+{
     cJSON *all = cJSON_CreateArray();
     for (int i = 0; i < m->n_machines; i++) {
         const struct machine *machine = &m->machine[i];
@@ -103,7 +107,8 @@ cJSON *list_devices_json(const struct material *m) {
     return all;
 }
 
-cJSON *list_sweeps_json(const struct material *m) {
+cJSON *list_sweeps_json(const struct material *m)
+{
     cJSON *all = cJSON_CreateArray();
     char **names, note[1024];
     int    n = sweep_names(&names);
@@ -120,7 +125,8 @@ cJSON *list_sweeps_json(const struct material *m) {
     return all;
 }
 
-cJSON *list_columns_json(const struct material *m) {
+cJSON *list_columns_json(const struct material *m)
+{
     cJSON *all = cJSON_CreateArray();
     (void)m;
     for (int i = 0; i < n_columns; i++) {

@@ -25,7 +25,8 @@ struct results {
 };
 
 /* Other code is evidence of age only under the same toolkit; without this build's there's no telling. */
-static void compare_code(const cJSON *kernels, const struct registry *r, const struct toolkits *t, struct result *result) {
+static void compare_code(const cJSON *kernels, const struct registry *r, const struct toolkits *t, struct result *result)
+{
     const char  *toolkit = t->of[result->machine.engine];
     const cJSON *kernel;
     bool         on_record = cJSON_GetArraySize(kernels) > 0;
@@ -40,7 +41,8 @@ static void compare_code(const cJSON *kernels, const struct registry *r, const s
     else result->freshness = on_record ? FRESH : UNKNOWN;
 }
 
-static void read_env(const char *path, const struct registry *r, const struct toolkits *t, struct result *result) {
+static void read_env(const char *path, const struct registry *r, const struct toolkits *t, struct result *result)
+{
     char  *content;
     size_t size;
     if (env_read(path, &result->machine, result->why, sizeof result->why)) return;
@@ -53,7 +55,8 @@ static void read_env(const char *path, const struct registry *r, const struct to
     free(content);
 }
 
-static void add_result(const char *folder, const struct registry *r, const struct toolkits *t, struct results *all) {
+static void add_result(const char *folder, const struct registry *r, const struct toolkits *t, struct results *all)
+{
     char          path[600];
     struct table  table = {0};
     all->result = must_grow(all->result, (size_t)all->n + 1, sizeof *all->result);
@@ -69,7 +72,8 @@ static void add_result(const char *folder, const struct registry *r, const struc
 }
 
 /* A folder with a rows.csv is a run; others are looked into. */
-static void find_results(const char *folder, int depth, const struct registry *r, const struct toolkits *t, struct results *all) {
+static void find_results(const char *folder, int depth, const struct registry *r, const struct toolkits *t, struct results *all)
+{
     char           path[512];
     FILE          *rows = fopen(text(path, sizeof path, "%s/rows.csv", folder), "r");
     struct dirent *entry;
@@ -84,13 +88,15 @@ static void find_results(const char *folder, int depth, const struct registry *r
     if (dir) closedir(dir);
 }
 
-static int newest_first(const void *a, const void *b) {
+static int newest_first(const void *a, const void *b)
+{
     const struct result *x = a, *y = b;
     int order = strcmp(y->written, x->written);
     return order ? order : strcmp(x->path, y->path);
 }
 
-static struct results all_results(const struct registry *r, const struct toolkits *t) {
+static struct results all_results(const struct registry *r, const struct toolkits *t)
+{
     struct results all = {0};
     char           path[512];
     find_results(text(path, sizeof path, "%s/results", source_root()), DEPTH, r, t, &all);
@@ -98,7 +104,8 @@ static struct results all_results(const struct registry *r, const struct toolkit
     return all;
 }
 
-void list_results(FILE *f, const struct registry *r, const struct toolkits *t) {
+void list_results(FILE *f, const struct registry *r, const struct toolkits *t)
+{
     struct results all = all_results(r, t);
     if (!all.n) fprintf(f, "no run yet below %s/results; begin with: kbench sweep\n", source_root());
     for (int i = 0; i < all.n; i++) {
@@ -125,7 +132,8 @@ void list_results(FILE *f, const struct registry *r, const struct toolkits *t) {
     free(all.result);
 }
 
-cJSON *list_results_json(const struct registry *r, const struct toolkits *t) {
+cJSON *list_results_json(const struct registry *r, const struct toolkits *t)
+{
     static const char *const names[] = {"fresh", "stale", "unknown"};
     struct results all = all_results(r, t);
     cJSON         *list = cJSON_CreateArray();

@@ -11,7 +11,8 @@ enum { WIDTH = 80 };
 
 const char list_dims_help[] = "one column for each dimension of the run's ops, under its own name";
 
-void list_wrap(FILE *f, int column, int margin, const char *words) {
+void list_wrap(FILE *f, int column, int margin, const char *words)
+{
     if (column >= margin) fputc('\n', f), column = 0;
     column += fprintf(f, "%*s", margin - column, "");
     for (bool begin = true; *words; begin = false) {
@@ -24,25 +25,30 @@ void list_wrap(FILE *f, int column, int margin, const char *words) {
     fputc('\n', f);
 }
 
-const char *list_dtype(enum dtype dtype) {
+const char *list_dtype(enum dtype dtype)
+{
     static const char *const names[] = {"f32", "f16", "bf16", "e4m3", "i32", "i64", "bytes"};
     return names[dtype];
 }
 
-const char *list_role(enum role role) {
+const char *list_role(enum role role)
+{
     static const char *const names[] = {"in", "weight", "out", "inout"};
     return names[role];
 }
 
-const char *list_engine(enum engine engine) {
+const char *list_engine(enum engine engine)
+{
     return engine == CUDA ? "cuda" : "host";
 }
 
-char *list_device(const struct machine *m, char *ret, size_t size) {
+char *list_device(const struct machine *m, char *ret, size_t size)
+{
     return m->engine == CUDA ? text(ret, size, "cuda:%d", (int)m->ordinal) : text(ret, size, "host");
 }
 
-char *list_sweep_note(const char *name, char *ret, size_t size) {
+char *list_sweep_note(const char *name, char *ret, size_t size)
+{
     char  path[4096], line[512];
     FILE *file = fopen(text(path, sizeof path, "%s/sweeps/%s.ini", source_root(), name), "r");
     *ret = 0;
@@ -55,7 +61,8 @@ char *list_sweep_note(const char *name, char *ret, size_t size) {
     return ret;
 }
 
-void list_ops(FILE *f, const struct material *m) {
+void list_ops(FILE *f, const struct material *m)
+{
     (void)m;
     for (int i = 0; ops[i]; i++) {
         list_wrap(f, fprintf(f, "%s", ops[i]->name), 20, ops[i]->note ? ops[i]->note : "");
@@ -81,17 +88,20 @@ void list_ops(FILE *f, const struct material *m) {
 }
 
 /* "splits 1..64, default 4" */
-static char *tunable_text(const struct tunable *t, char *ret, size_t size) {
+static char *tunable_text(const struct tunable *t, char *ret, size_t size)
+{
     return text(ret, size, "-t %s=%d (%d to %d)", t->name, (int)t->value[0], (int)t->min, (int)t->max);
 }
 
-static const char *promise_text(const struct kernel *k) {
+static const char *promise_text(const struct kernel *k)
+{
     return k->promises & PROBE    ? " probe: the op's loads alone, never ranked;"
            : k->promises & ORACLE ? " reference of large problems, for the check;"
                                   : "";
 }
 
-void list_kernels(FILE *f, const struct material *m) {
+void list_kernels(FILE *f, const struct material *m)
+{
     for (int i = 0; i < m->registry->n; i++) {
         const struct entry  *e = &m->registry->entry[i];
         const struct op     *op = op_find(e->kernel->op);
@@ -106,7 +116,8 @@ void list_kernels(FILE *f, const struct material *m) {
     }
 }
 
-void list_devices(FILE *f, const struct material *m) {
+void list_devices(FILE *f, const struct material *m)
+{
     for (int i = 0; i < m->n_machines; i++) {
         const struct machine *machine = &m->machine[i];
         char word[32], words[512];
@@ -119,7 +130,8 @@ void list_devices(FILE *f, const struct material *m) {
     }
 }
 
-void list_sweeps(FILE *f, const struct material *m) {
+void list_sweeps(FILE *f, const struct material *m)
+{
     char **names, note[1024];
     int    n = sweep_names(&names);
     (void)m;
@@ -131,7 +143,8 @@ void list_sweeps(FILE *f, const struct material *m) {
     free(names);
 }
 
-void list_columns(FILE *f, const struct material *m) {
+void list_columns(FILE *f, const struct material *m)
+{
     (void)m;
     for (int i = 0; i < n_columns; i++) {
         const struct column *c = &columns[i];

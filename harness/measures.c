@@ -28,7 +28,8 @@ double measures_limit_ns(const struct ceilings *ceilings, double bytes, double f
 static double bytes_of(const struct kernel *kernel, const struct workload *w)
 {
     double all = w->op->bytes(&w->problem, (void *const *)w->host[0], 0);
-    return kernel->reads && all > 0 ? w->bytes * w->op->bytes(&w->problem, (void *const *)w->host[0], kernel->reads) / all : w->bytes;
+    return kernel->reads && all > 0 ? w->bytes * w->op->bytes(&w->problem, (void *const *)w->host[0], kernel->reads) / all
+        : w->bytes;
 }
 
 /* A probe writes next to nothing: its limit is what it reads. */
@@ -44,12 +45,14 @@ static void set_marks(struct row *ret, const struct summary *summary)
 {
     double width_pct = 100 * (summary->hi - summary->lo) / summary->median;
     bool bimodal = summary->bimodal && summary->mode_high > MODES_APART * summary->mode_low;   /* nearer ones change no verdict */
-    text(ret->marks, sizeof ret->marks, "%s%s%s", width_pct <= NOISY_ABOVE_PCT ? "" : "noisy;", summary->drifting ? "drifting;" : "",
+    text(ret->marks, sizeof ret->marks, "%s%s%s", width_pct <= NOISY_ABOVE_PCT ? "" : "noisy;", summary->drifting ? "drifting;"
+        : "",
          bimodal ? "bimodal;" : "");
     size_t length = strlen(ret->marks);
     if (length) ret->marks[length - 1] = 0;
     if (bimodal) text(ret->reason, sizeof ret->reason, "two modes: %.4g and %.4g ns", summary->mode_low, summary->mode_high);
-    else if (!(width_pct <= NOISY_ABOVE_PCT)) text(ret->reason, sizeof ret->reason, "interval is %.0f %% of the median wide", width_pct);
+    else if (!(width_pct <= NOISY_ABOVE_PCT)) text(ret->reason, sizeof ret->reason, "interval is %.0f %% of the median wide",
+        width_pct);
 }
 
 static void set_times(struct row *ret, const struct lane *lane, const struct workload *w, double probe_ns)
@@ -93,7 +96,8 @@ void measures_row(struct row *ret, const struct job *job, int v, const struct la
     set_times(ret, lane, w, probe_ns);
     if (job->group.cache == COLD && !(ret->t_med_ns >= IMPLAUSIBLE_BELOW * ret->limit_ns)) {
         text(ret->status, sizeof ret->status, "%s", status_name[STATUS_IMPLAUSIBLE]);
-        text(ret->reason, sizeof ret->reason, "%.4g ns is under the limit of %.4g ns by %s: inputs in a cache, or less work than declared",
+        text(ret->reason, sizeof ret->reason,
+            "%.4g ns is under the limit of %.4g ns by %s: inputs in a cache, or less work than declared",
              ret->t_med_ns, ret->limit_ns, ret->limit_by);
     }
 }

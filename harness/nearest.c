@@ -6,7 +6,8 @@
 enum { LONGEST = 64 };
 
 /* Edits that turn a into b: insert, delete, replace, swap of neighbours; case does not count. */
-static int distance(const char *a, const char *b) {
+static int distance(const char *a, const char *b)
+{
     int row[3][LONGEST + 1];
     int n = (int)strlen(b);
     for (int j = 0; j <= n; j++) row[0][j] = j;
@@ -29,7 +30,8 @@ static int distance(const char *a, const char *b) {
     return last[n];
 }
 
-const char *nearest(const char *word, const char *const *names, int n) {
+const char *nearest(const char *word, const char *const *names, int n)
+{
     const char *best = NULL;
     size_t      length = strlen(word);
     int         least = 0;
@@ -46,7 +48,8 @@ const char *nearest(const char *word, const char *const *names, int n) {
     return best;
 }
 
-char *did_you_mean(const char *word, const char *const *names, int n, char *ret, size_t size) {
+char *did_you_mean(const char *word, const char *const *names, int n, char *ret, size_t size)
+{
     const char *name = nearest(word, names, n);
     return name ? text(ret, size, "; did you mean '%s'?", name) : text(ret, size, "%s", "");
 }

@@ -8,11 +8,13 @@
 static const double RING_BYTES = 256e6, FILL_BYTES_PER_S = 1e9, SLOWNESS = 10, CHECK_CALLS = 10, ROUNDS = 30, CAP_S = 1,
                     START_S = 0.1;
 
-static bool is_input(const struct tensor *t) {
+static bool is_input(const struct tensor *t)
+{
     return t->role != OUT;
 }
 
-static double touched_bytes(const struct problem *p) {
+static double touched_bytes(const struct problem *p)
+{
     double bytes = 0;
     for (int i = 0; i < op_tensors(p->op); i++) {
         const struct tensor *t = &p->op->tensor[i];
@@ -22,7 +24,8 @@ static double touched_bytes(const struct problem *p) {
     return bytes;
 }
 
-static double ring_bytes(const struct problem *p, int sets) {
+static double ring_bytes(const struct problem *p, int sets)
+{
     double bytes = 0;
     for (int i = 0; i < op_tensors(p->op); i++) {
         const struct tensor *t = &p->op->tensor[i];
@@ -33,7 +36,8 @@ static double ring_bytes(const struct problem *p, int sets) {
     return bytes;
 }
 
-struct plan_estimate plan_estimate(const struct group *g, const struct machine *m, const struct cli *cli) {
+struct plan_estimate plan_estimate(const struct group *g, const struct machine *m, const struct cli *cli)
+{
     struct problem p = {.op = op_find(g->op), .seed = g->seed};
     memcpy(p.dim, g->dim, sizeof p.dim);
     double ring = fmax(RING_BYTES, 2.0 * (double)m->facts.l2_bytes), touched = fmax(touched_bytes(&p), 1);

@@ -9,22 +9,26 @@
 
 enum { WIDTH = 80 };
 
-static bool same_variants(const struct group *a, const struct group *b) {
+static bool same_variants(const struct group *a, const struct group *b)
+{
     return a->n == b->n && !strcmp(a->op, b->op) && !memcmp(a->variant, b->variant, (size_t)a->n * sizeof *a->variant);
 }
 
-static char *bytes_text(double bytes, char *ret, size_t size) {
+static char *bytes_text(double bytes, char *ret, size_t size)
+{
     return bytes >= 1e9 ? text(ret, size, "%.1f GB", bytes / 1e9) : text(ret, size, "%.0f MB", ceil(bytes / 1e6));
 }
 
-static char *time_text(double s, char *ret, size_t size) {
+static char *time_text(double s, char *ret, size_t size)
+{
     if (s < 100) return text(ret, size, "%.1f s", s);
     if (s < 6000) return text(ret, size, "%.0f min %02d s", floor(s / 60), (int)fmod(s, 60));
     return text(ret, size, "%.1f h", s / 3600);
 }
 
 /* "attn/simt attn/splitk(splits=1) ...", broken at WIDTH. */
-static void print_variants(FILE *f, const struct group *g, const struct registry *r) {
+static void print_variants(FILE *f, const struct group *g, const struct registry *r)
+{
     int column = fprintf(f, "\nop %s:", g->op);
     for (int i = 0; i < g->n; i++) {
         const struct entry *e = registry_find(r, g->variant[i].kernel);
@@ -40,14 +44,16 @@ static void print_variants(FILE *f, const struct group *g, const struct registry
 }
 
 /* Whether a dimension of the group's op has more than one value in the plan. */
-static bool varies(const struct plan *plan, const struct group *g, int d) {
+static bool varies(const struct plan *plan, const struct group *g, int d)
+{
     for (int i = 0; i < plan->n; i++)
         if (plan->group[i].dim[d] != g->dim[d] && !strcmp(plan->group[i].op, g->op)) return true;
     return false;
 }
 
 /* Dimensions that vary or differ from their defaults, broken at commas. */
-static void print_problem(FILE *f, const struct plan *plan, const struct group *g) {
+static void print_problem(FILE *f, const struct plan *plan, const struct group *g)
+{
     enum { MARGIN = 36 };
     const struct op *op = op_find(g->op);
     int              column = MARGIN;
@@ -64,7 +70,8 @@ static void print_problem(FILE *f, const struct plan *plan, const struct group *
     fputs(column == MARGIN ? "all defaults\n" : "\n", f);
 }
 
-void plan_print(FILE *f, const struct plan *plan, const struct registry *r, const struct machine *m, const struct cli *cli) {
+void plan_print(FILE *f, const struct plan *plan, const struct registry *r, const struct machine *m, const struct cli *cli)
+{
     double total_s = 0, most_bytes = 0;
     int    rows = 0;
     char   memory[32], time[32];
@@ -92,7 +99,8 @@ struct common {
     bool one_op, variants, cache, seed, dim[MAX_DIMS];
 };
 
-static struct common find_common(const struct plan *plan) {
+static struct common find_common(const struct plan *plan)
+{
     struct common c = {true, true, true, true, {0}};
     for (int d = 0; d < MAX_DIMS; d++) c.dim[d] = true;
     for (int i = 1; i < plan->n; i++) {
@@ -107,7 +115,8 @@ static struct common find_common(const struct plan *plan) {
     return c;
 }
 
-static void write_variants(FILE *f, const struct group *g, const struct registry *r) {
+static void write_variants(FILE *f, const struct group *g, const struct registry *r)
+{
     for (int i = 0; i < g->n; i++) {
         const struct entry *e = registry_find(r, g->variant[i].kernel);
         char tune[160];
@@ -117,16 +126,19 @@ static void write_variants(FILE *f, const struct group *g, const struct registry
     }
 }
 
-static void write_cache(FILE *f, const struct group *g) {
+static void write_cache(FILE *f, const struct group *g)
+{
     fprintf(f, "cache = %s\n", g->cache == HOT ? "hot" : "cold");
 }
 
-static void write_seed(FILE *f, const struct group *g) {
+static void write_seed(FILE *f, const struct group *g)
+{
     fprintf(f, "seed = %llu\n", (unsigned long long)g->seed);
 }
 
 /* common: those dims that all groups share, or those that they don't. */
-static void write_dims(FILE *f, const struct group *g, const struct common *c, bool common) {
+static void write_dims(FILE *f, const struct group *g, const struct common *c, bool common)
+{
     const struct op *op = op_find(g->op);
     for (int d = 0; d < op_dims(op); d++) {
         char value[24];
@@ -134,7 +146,8 @@ static void write_dims(FILE *f, const struct group *g, const struct common *c, b
     }
 }
 
-static void write_settings(FILE *f, const struct cli *cli) {
+static void write_settings(FILE *f, const struct cli *cli)
+{
     if (cli->budget_s) fprintf(f, "budget = %.17gs\n", cli->budget_s);
     if (cli->cap_s) fprintf(f, "max-time = %.17gs\n", cli->cap_s);
     if (cli->width_pct) fprintf(f, "noise = %.17g\n", cli->width_pct);
@@ -142,7 +155,8 @@ static void write_settings(FILE *f, const struct cli *cli) {
     if (cli->rounds) fprintf(f, "rounds = %d\n", cli->rounds);
 }
 
-char *plan_ini(const struct plan *plan, const struct registry *r, const struct cli *cli) {
+char *plan_ini(const struct plan *plan, const struct registry *r, const struct cli *cli)
+{
     char         *content = NULL;
     size_t        size = 0;
     FILE         *f = open_memstream(&content, &size);

@@ -23,16 +23,19 @@ struct studio {
 };
 
 /* The first thing to say is said; later ones are likely the same. */
-static void remark(struct studio *s, const char *what) {
+static void remark(struct studio *s, const char *what)
+{
     if (!s->result.note[0]) text(s->result.note, sizeof(s->result.note), "%s", what);
 }
 
-static void complain(struct studio *s, const char *why) {
+static void complain(struct studio *s, const char *why)
+{
     remark(s, why);
     s->result.unfit = true;
 }
 
-static bool write_file(struct studio *s, const char *name, const char *ending, const char *content) {
+static bool write_file(struct studio *s, const char *name, const char *ending, const char *content)
+{
     char file[200], why[256];
     int error = runfolder_write(s->plots, text(file, sizeof(file), "%s.%s", name, ending), content);
     if (error) complain(s, text(why, sizeof(why), "%.150s/%.60s: can't be written: %s", s->plots, file, strerror(error)));
@@ -40,7 +43,8 @@ static bool write_file(struct studio *s, const char *name, const char *ending, c
 }
 
 /* gnuplot may end well and leave half a file on a full disk. */
-static bool is_whole_svg(const char *path) {
+static bool is_whole_svg(const char *path)
+{
     char *bytes;
     size_t n;
     if (file_read(path, &bytes, &n)) return false;
@@ -49,7 +53,8 @@ static bool is_whole_svg(const char *path) {
     return whole;
 }
 
-static void draw(struct studio *s, const struct figure *figure) {
+static void draw(struct studio *s, const struct figure *figure)
+{
     char name[160], script[170], svg[800], why[256];
     figure_name(s->table, figure, name, sizeof(name));
     char *data = figure_data(figure), *words = figure_script(figure, name, s->look);
@@ -70,7 +75,8 @@ static void draw(struct studio *s, const struct figure *figure) {
     free(words);
 }
 
-static void draw_all(struct studio *s) {
+static void draw_all(struct studio *s)
+{
     int n;
     struct slice *slices = slices_find(s->table, &n);
     if (!n) remark(s, "no plots: no dimension has two values with a measured kernel; sweep one with -a batch=1,16,64");
@@ -87,7 +93,8 @@ static void draw_all(struct studio *s) {
     free(slices);
 }
 
-struct plot_result plot_run(const char *folder, const struct table *table) {
+struct plot_result plot_run(const char *folder, const struct table *table)
+{
     char plots[600], look_path[600], why[256], *look = NULL;
     size_t bytes;
     struct studio s = {.table = table, .plots = text(plots, sizeof(plots), "%s/plots", folder)};

@@ -11,14 +11,16 @@
 
 enum { WIDTH = 640, AXES = 300, TITLE_LINE = 25, KEY_LINE = 31, MOST_TICKS = 9 };   /* pixels, but for the last */
 
-static char *add(char *ret, size_t size, const char *word) {
+static char *add(char *ret, size_t size, const char *word)
+{
     size_t n = strlen(ret);
     if (n < size) text(ret + n, size - n, "%s", word);
     return ret;
 }
 
 /* In what the rows of the op differ beside dims, so that a figure's name must say which it shows. */
-static void regime_varies(const struct table *table, const struct row *like, bool *seed, bool *cache, bool *engine) {
+static void regime_varies(const struct table *table, const struct row *like, bool *seed, bool *cache, bool *engine)
+{
     *cache = *engine = *seed = false;
     for (int i = 0; i < table->n; i++) {
         const struct row *row = &table->row[i];
@@ -29,7 +31,8 @@ static void regime_varies(const struct table *table, const struct row *like, boo
     }
 }
 
-char *figure_name(const struct table *table, const struct figure *f, char *ret, size_t size) {
+char *figure_name(const struct table *table, const struct figure *f, char *ret, size_t size)
+{
     char word[100], number[32];
     bool seed, cache, engine;
     text(ret, size, "%s-%s", f->like->op, f->dim);
@@ -60,7 +63,8 @@ struct range {
 };
 
 /* Of all that is drawn; limits and probes too, bars too. */
-static struct range y_range(const struct figure *f) {
+static struct range y_range(const struct figure *f)
+{
     struct range r = {INFINITY, 0, false};
     for (int c = 0; c < f->n; c++) {
         for (int i = 0; i < f->curve[c].n; i++) {
@@ -74,7 +78,8 @@ static struct range y_range(const struct figure *f) {
     return r;
 }
 
-static struct range x_range(const struct figure *f) {
+static struct range x_range(const struct figure *f)
+{
     struct range r = {INFINITY, -INFINITY, false};
     for (int c = 0; c < f->n; c++) {
         for (int i = 0; i < f->curve[c].n; i++) {
@@ -87,7 +92,8 @@ static struct range x_range(const struct figure *f) {
     return r;
 }
 
-static int unit_of(const struct figure *f, struct range y) {
+static int unit_of(const struct figure *f, struct range y)
+{
     int unit = 0;
     double middle = sqrt(y.lo) * sqrt(y.hi);
     if (f->ratio) return 0;
@@ -96,19 +102,22 @@ static int unit_of(const struct figure *f, struct range y) {
 }
 
 /* Between quotes of gnuplot's plain kind, where nothing is special but the quote itself. */
-static void put_quoted(FILE *out, const char *words) {
+static void put_quoted(FILE *out, const char *words)
+{
     char tame[700];
     fputc('\'', out);
     for (const char *c = tame_text(words, tame, sizeof(tame)); *c; c++) fprintf(out, "%s%c", *c == '\'' ? "'" : "", *c);
     fputc('\'', out);
 }
 
-static void put_number(FILE *out, double value) {
+static void put_number(FILE *out, double value)
+{
     char number[32];
     fputs(isnan(value) ? "NaN" : real_text(value, number), out);
 }
 
-char *figure_data(const struct figure *f) {
+char *figure_data(const struct figure *f)
+{
     char *bytes, tame[200];
     size_t size;
     FILE *out = open_memstream(&bytes, &size);
@@ -135,13 +144,15 @@ char *figure_data(const struct figure *f) {
     return bytes;
 }
 
-static int ascending(const void *a, const void *b) {
+static int ascending(const void *a, const void *b)
+{
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
 /* The x that were measured, thinned until their labels stand apart: the distance between two is at least 1 / MOST_TICKS. */
-static void put_x_ticks(FILE *out, const struct figure *f, struct range x) {
+static void put_x_ticks(FILE *out, const struct figure *f, struct range x)
+{
     int64_t all[4096];
     int n = 0;
     for (int c = 0; c < f->n; c++) {
@@ -164,7 +175,8 @@ static void put_x_ticks(FILE *out, const struct figure *f, struct range x) {
 }
 
 /* On a log axis 1, 2, 5 where the range is short, else powers of ten; on a plain one gnuplot's own choice is good. */
-static void put_y_ticks(FILE *out, struct range y) {
+static void put_y_ticks(FILE *out, struct range y)
+{
     static const double steps[] = {1, 2, 5};
     bool fine = y.hi < 300 * y.lo, first = true;
     if (!y.log) return;
@@ -188,13 +200,15 @@ static void put_y_ticks(FILE *out, struct range y) {
 }
 
 /* Room around what is drawn; a range of nothing gets some. */
-static struct range padded(struct range r, double factor) {
+static struct range padded(struct range r, double factor)
+{
     if (r.log) return (struct range){r.lo / factor, r.hi * factor, true};
     double room = r.hi > r.lo ? (factor - 1) * (r.hi - r.lo) : r.hi != 0 ? fabs(r.hi) / 2 : 1;
     return (struct range){r.lo - room, r.hi + room, false};
 }
 
-static void put_range(FILE *out, char axis, struct range r) {
+static void put_range(FILE *out, char axis, struct range r)
+{
     if (r.log) fprintf(out, "set logscale %c\n", axis);
     fprintf(out, "set %crange [", axis);
     put_number(out, r.lo);
@@ -204,11 +218,13 @@ static void put_range(FILE *out, char axis, struct range r) {
 }
 
 /* "attn, cold, cuda" above "heads=64, ctx=128K, window=128". Returns how many lines. */
-static int put_title(FILE *out, const struct figure *f) {
+static int put_title(FILE *out, const struct figure *f)
+{
     enum { LINE = 64 };
     char line[900], dim[64], number[32];
     int lines = 1;
-    text(line, sizeof(line), "%s%s%s%s%s%s%s", f->like->op, f->like->cache[0] ? ", " : "", f->like->cache, f->like->engine[0] ? ", " : "",
+    text(line, sizeof(line), "%s%s%s%s%s%s%s", f->like->op, f->like->cache[0] ? ", " : "", f->like->cache, f->like->engine[0]
+        ? ", " : "",
         f->like->engine, f->ratio ? ": speed-up over " : "", f->ratio ? f->base : "");
     fputs("title = ", out);
     put_quoted(out, line);
@@ -234,7 +250,8 @@ static int put_title(FILE *out, const struct figure *f) {
     return lines;
 }
 
-static void put_labels(FILE *out, const struct figure *f, int unit) {
+static void put_labels(FILE *out, const struct figure *f, int unit)
+{
     char label[300];
     fputs("xname = ", out);
     put_quoted(out, text(label, sizeof(label), f->unit[0] && strcmp(f->unit, f->dim) ? "%s (%s)" : "%s", f->dim, f->unit));
@@ -244,7 +261,8 @@ static void put_labels(FILE *out, const struct figure *f, int unit) {
 }
 
 /* Blocks of each kind: kernels first, then probes, then limits. */
-static void put_blocks(FILE *out, const struct figure *f) {
+static void put_blocks(FILE *out, const struct figure *f)
+{
     int kernels = 0, probes = 0, limits = 0;
     fputs("styles = '", out);
     for (int c = 0; c < f->n; c++) {
@@ -256,7 +274,8 @@ static void put_blocks(FILE *out, const struct figure *f) {
 }
 
 /* In as many columns as the widest label leaves room for. */
-static int key_rows(const struct figure *f) {
+static int key_rows(const struct figure *f)
+{
     size_t widest = 1;
     for (int c = 0; c < f->n; c++) {
         if (strlen(f->curve[c].label) > widest) widest = strlen(f->curve[c].label);
@@ -265,7 +284,8 @@ static int key_rows(const struct figure *f) {
     return fit > 1 ? (f->n + fit - 1) / fit : f->n;
 }
 
-char *figure_script(const struct figure *f, const char *name, const char *look) {
+char *figure_script(const struct figure *f, const char *name, const char *look)
+{
     char *bytes;
     size_t size;
     FILE *out = open_memstream(&bytes, &size);
@@ -278,7 +298,8 @@ char *figure_script(const struct figure *f, const char *name, const char *look) 
     put_blocks(out, f);
     int rows = key_rows(f), head = 18 + TITLE_LINE * put_title(out, f), foot = 86 + KEY_LINE * rows;
     put_labels(out, f, unit);
-    fprintf(out, "width = %d.0\nheight = %d.0\nhead = %d.0\nfoot = %d.0\nkey_rows = %d\n", WIDTH, head + AXES + foot, head, foot, rows);
+    fprintf(out, "width = %d.0\nheight = %d.0\nhead = %d.0\nfoot = %d.0\nkey_rows = %d\n", WIDTH, head + AXES + foot, head, foot,
+        rows);
     put_range(out, 'x', padded(x, x.log ? 1.12 : 1.04));
     struct range room = padded(y, y.log ? 1.25 : 1.08);
     if (!y.log) room.lo = 0;

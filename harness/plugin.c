@@ -8,7 +8,8 @@
 #include "nearest.h"
 
 /* plugin/<file without .so>: a plug-in is compiled without a name of its own. */
-static char *name_of(const char *path) {
+static char *name_of(const char *path)
+{
     const char *slash = strrchr(path, '/');
     const char *file = slash ? slash + 1 : path;
     size_t      n = strlen(file);
@@ -17,7 +18,8 @@ static char *name_of(const char *path) {
     return text(must_alloc(size, 1), size, "plugin/%.*s", (int)n, file);
 }
 
-static int unknown_op(const char *path, const char *name, char *ret_error, size_t size) {
+static int unknown_op(const char *path, const char *name, char *ret_error, size_t size)
+{
     const char *names[256];
     char        hint[128];
     int         n = 0;
@@ -27,7 +29,8 @@ static int unknown_op(const char *path, const char *name, char *ret_error, size_
 }
 
 int plugin_check(const char *path, const struct kernel *k, const struct registry *known, struct entry *ret, char *ret_error,
-    size_t size) {
+    size_t size)
+{
     /* abi and size come first in every version of the struct; nothing else may be read before they agree. */
     if (k->abi != KBENCH_ABI) {
         text(ret_error, size, "%s: built for kernel ABI %u, this kbench has %u; compile it again with this kernels/kernel.h", path,
@@ -64,7 +67,8 @@ int plugin_check(const char *path, const struct kernel *k, const struct registry
     return 0;
 }
 
-int plugin_open(const char *path, const struct registry *known, struct entry *ret, char *ret_error, size_t size) {
+int plugin_open(const char *path, const struct registry *known, struct entry *ret, char *ret_error, size_t size)
+{
     char  here[4096];
     void *object = dlopen(strchr(path, '/') ? path : text(here, sizeof here, "./%s", path), RTLD_NOW | RTLD_LOCAL);
     if (!object) {

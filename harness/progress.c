@@ -8,7 +8,8 @@
 #include "format.h"
 #include "registry.h"
 
-char *clock_text(double seconds, char *ret, size_t size) {
+char *clock_text(double seconds, char *ret, size_t size)
+{
     if (!(seconds >= 0 && seconds < 1e8)) return text(ret, size, "-");
     long s = lround(seconds);
     if (s < 3600) return text(ret, size, "%ld:%02ld", s / 60, s % 60);
@@ -19,14 +20,16 @@ double progress_left(int done, int total, double elapsed_s) {
     return done > 0 && total >= done ? elapsed_s / done * (total - done) : NAN;
 }
 
-struct progress progress_begin(int total, bool is_tty, bool quiet) {
+struct progress progress_begin(int total, bool is_tty, bool quiet)
+{
     struct progress p = {.to = stderr, .total = total, .width = 80, .began_s = now_s(), .bar = is_tty && !quiet, .quiet = quiet};
     struct winsize window;
     if (is_tty && !ioctl(STDERR_FILENO, TIOCGWINSZ, &window) && window.ws_col) p.width = window.ws_col;
     return p;
 }
 
-void progress_hide(struct progress *p) {
+void progress_hide(struct progress *p)
+{
     if (!p->drawn) return;
     fputs("\r\033[K", p->to);
     fflush(p->to);
@@ -34,7 +37,8 @@ void progress_hide(struct progress *p) {
 }
 
 /* [=====>    ] 12/40  1 failed  0:42 left  attn/mma batch=64. One column stays free: terminals wrap at the last. */
-static void draw(struct progress *p, const char *what) {
+static void draw(struct progress *p, const char *what)
+{
     enum { BAR = 20 };
     char line[400], left[32], tame[200], bar[BAR + 1];
     int full = p->total > 0 ? BAR * p->done / p->total : 0;
@@ -49,12 +53,14 @@ static void draw(struct progress *p, const char *what) {
     p->drawn = true;
 }
 
-void progress_now(struct progress *p, const char *what) {
+void progress_now(struct progress *p, const char *what)
+{
     if (p->bar) draw(p, what);
 }
 
 /* One line a row, whole in itself: logs are read from anywhere. */
-static void print_row(struct progress *p, const struct row *row) {
+static void print_row(struct progress *p, const struct row *row)
+{
     char time[32], what[700] = "", number[32], tame[400];
     for (int d = 0; d < row->n_dims; d++) {
         size_t at = strlen(what);
@@ -71,7 +77,8 @@ static void print_row(struct progress *p, const struct row *row) {
     fflush(p->to);
 }
 
-void progress_row(struct progress *p, const struct row *row) {
+void progress_row(struct progress *p, const struct row *row)
+{
     p->done++;
     p->failed += row_failed(row);
     if (p->quiet) return;
@@ -79,6 +86,7 @@ void progress_row(struct progress *p, const struct row *row) {
     else print_row(p, row);
 }
 
-void progress_end(struct progress *p) {
+void progress_end(struct progress *p)
+{
     progress_hide(p);
 }

@@ -35,7 +35,8 @@ static void preload(const struct workload *w, int set)
         if (!shape->input || !shape->output) continue;
         if (dtype > E4M3) memcpy(w->ref[set][t], w->host[set][t], (size_t)(shape->rows * shape->row_bytes));
         else
-            for (int64_t i = 0; i < shape->rows * shape->row_elements; i++) ((double *)w->ref[set][t])[i] = dtype_load(dtype, w->host[set][t], i);
+            for (int64_t i = 0; i < shape->rows * shape->row_elements; i++) ((double *)w->ref[set][t])[i] = dtype_load(dtype,
+                w->host[set][t], i);
     }
 }
 
@@ -77,7 +78,8 @@ static bool agrees(const struct workload *w, int set, int t, const double *oracl
         double room = 1e-9 * (sqrt(square / (double)n) + 1e-9);
         for (int64_t i = row * n; i < (row + 1) * n; i++) {
             if (oracle[i] == cpu[i] || fabs(oracle[i] - cpu[i]) <= room || (isnan(cpu[i]) && isnan(oracle[i]))) continue;
-            text(ret_why, size, "the oracle disagrees with the CPU reference at %s row %lld: %.12g, CPU %.12g", w->op->tensor[t].name,
+            text(ret_why, size, "the oracle disagrees with the CPU reference at %s row %lld: %.12g, CPU %.12g",
+                w->op->tensor[t].name,
                  (long long)row, oracle[i], cpu[i]);
             return false;
         }

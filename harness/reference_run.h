@@ -5,7 +5,8 @@
 
 #include "workload.h"
 
-/* Fills ref, checked and head->checked_pct of all check sets. Needs the check buffers where oracle is given. 0 or a device error. */
+/* Fills ref, checked and head->checked_pct of all check sets. Needs the check buffers where oracle is given. 0 or a device
+ * error. */
 int reference_run(struct workload *, const struct kernel *oracle, double budget_s);
 
 #endif

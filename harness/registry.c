@@ -6,7 +6,8 @@
 #include "base.h"
 #include "plugin.h"
 
-struct registry registry_open(int n_plugins, char *const *plugins) {
+struct registry registry_open(int n_plugins, char *const *plugins)
+{
     struct registry r = {0};
     while (builtin_kernels[r.n].kernel) r.n++;
     r.entry = must_alloc((size_t)r.n + (size_t)n_plugins, sizeof *r.entry);
@@ -19,53 +20,62 @@ struct registry registry_open(int n_plugins, char *const *plugins) {
     return r;
 }
 
-const struct entry *registry_find(const struct registry *r, const char *name) {
+const struct entry *registry_find(const struct registry *r, const char *name)
+{
     for (int i = 0; i < r->n; i++)
         if (!strcmp(r->entry[i].name, name)) return &r->entry[i];
     return NULL;
 }
 
-const struct op *op_find(const char *name) {
+const struct op *op_find(const char *name)
+{
     for (int i = 0; ops[i]; i++)
         if (!strcmp(ops[i]->name, name)) return ops[i];
     return NULL;
 }
 
-int op_dims(const struct op *op) {
+int op_dims(const struct op *op)
+{
     int n = 0;
     while (n < MAX_DIMS && op->dim[n].name) n++;
     return n;
 }
 
-int op_tensors(const struct op *op) {
+int op_tensors(const struct op *op)
+{
     int n = 0;
     while (n < MAX_TENSORS && op->tensor[n].name) n++;
     return n;
 }
 
-int op_dim(const struct op *op, const char *name) {
+int op_dim(const struct op *op, const char *name)
+{
     for (int i = 0; i < op_dims(op); i++)
         if (!strcmp(op->dim[i].name, name)) return i;
     return -1;
 }
 
-int kernel_tunables(const struct kernel *k) {
+int kernel_tunables(const struct kernel *k)
+{
     int n = 0;
     while (n < MAX_TUNABLES && k->tunable[n].name) n++;
     return n;
 }
 
-static uint64_t add_byte(uint64_t hash, unsigned byte) {
+static uint64_t add_byte(uint64_t hash, unsigned byte)
+{
     return (hash ^ (byte & 0xff)) * 0x100000001b3u;
 }
 
-static uint64_t add_name(uint64_t hash, const char *name) {
+static uint64_t add_name(uint64_t hash, const char *name)
+{
     while (*name) hash = add_byte(hash, (unsigned char)*name++);
     return add_byte(hash, 0);
 }
 
 /* Dims: name, 0. Then a 1. Tensors: name, 0, dtype, role. FNV-1a, 64 bits. */
-uint64_t layout_hash(const struct op *op) {
+uint64_t layout_hash(const struct op *op)
+{
     uint64_t hash = 0xcbf29ce484222325u;
     for (int i = 0; i < op_dims(op); i++) hash = add_name(hash, op->dim[i].name);
     hash = add_byte(hash, 1);
@@ -78,14 +88,16 @@ uint64_t layout_hash(const struct op *op) {
 }
 
 /* "90a" runs on 9.0 alone, "100f" and "80" on their major version from that minor on. */
-static bool runs_on(const char *sm, int device) {
+static bool runs_on(const char *sm, int device)
+{
     char *end;
     long  built = strtol(sm, &end, 10);
     if (*end == 'a') return built == device;
     return built / 10 == device / 10 && built % 10 <= device % 10;
 }
 
-const char *registry_no_code(const struct entry *e, const struct device *d, char *ret_why, size_t size) {
+const char *registry_no_code(const struct entry *e, const struct device *d, char *ret_why, size_t size)
+{
     if (e->kernel->engine == HOST || !e->sms || !*e->sms) return NULL;   /* a plug-in doesn't say: the launch will */
     for (const char *sm = e->sms; sm; sm = strchr(sm, ',')) {
         sm += *sm == ',';
@@ -94,20 +106,23 @@ const char *registry_no_code(const struct entry *e, const struct device *d, char
     return text(ret_why, size, "built for sm %s; this device is sm_%d", e->sms, (int)d->sm);
 }
 
-struct problem problem_for_kernel(const struct problem *p) {
+struct problem problem_for_kernel(const struct problem *p)
+{
     struct problem seen = *p;
     for (int i = 0; i < op_dims(p->op); i++)
         if (p->op->dim[i].live) seen.dim[i] = p->op->dim[i].max;
     return seen;
 }
 
-char *value_text(int64_t value, char *ret, size_t size) {
+char *value_text(int64_t value, char *ret, size_t size)
+{
     if (value && value % (1 << 20) == 0) return text(ret, size, "%lldM", (long long)(value / (1 << 20)));
     if (value && value % (1 << 10) == 0) return text(ret, size, "%lldK", (long long)(value / (1 << 10)));
     return text(ret, size, "%lld", (long long)value);
 }
 
-char *problem_text(const struct problem *p, bool all, char *ret, size_t size) {
+char *problem_text(const struct problem *p, bool all, char *ret, size_t size)
+{
     size_t at = 0;
     if (size) *ret = 0;
     for (int i = 0; i < op_dims(p->op); i++) {
@@ -121,7 +136,8 @@ char *problem_text(const struct problem *p, bool all, char *ret, size_t size) {
     return ret;
 }
 
-char *tune_text(const struct kernel *k, const int32_t *tune, char *ret, size_t size) {
+char *tune_text(const struct kernel *k, const int32_t *tune, char *ret, size_t size)
+{
     size_t at = 0;
     if (size) *ret = 0;
     for (int i = 0; i < kernel_tunables(k); i++) {
@@ -131,7 +147,8 @@ char *tune_text(const struct kernel *k, const int32_t *tune, char *ret, size_t s
     return ret;
 }
 
-char *kernel_growth_text(const struct op *op, const struct kernel *k, char *ret, size_t size) {
+char *kernel_growth_text(const struct op *op, const struct kernel *k, char *ret, size_t size)
+{
     size_t at = 0;
     if (size) *ret = 0;
     for (int i = 0; i < MAX_DIMS && k->growth[i].dim; i++) {

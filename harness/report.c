@@ -17,20 +17,24 @@ enum { INDENT = 2, MEDIAN = 9, INTERVAL = 16, SPEEDUP = 10, SHARE = 10, ERROR = 
 enum { FIGURES = MEDIAN + INTERVAL + SPEEDUP + SHARE + ERROR };
 enum { SHOWN_FAILURES = 10 };
 
-static const char *on(const struct report_options *o, const char *sequence) {
+static const char *on(const struct report_options *o, const char *sequence)
+{
     return o->colour ? sequence : "";
 }
 
-static const char *off(const struct report_options *o, const char *sequence) {
+static const char *off(const struct report_options *o, const char *sequence)
+{
     return o->colour && *sequence ? "\033[0m" : "";
 }
 
 /* Right-aligned in its column; colours take no room. */
-static void cell(FILE *out, const struct report_options *o, int width, const char *colour, const char *word) {
+static void cell(FILE *out, const struct report_options *o, int width, const char *colour, const char *word)
+{
     fprintf(out, "%*s%s%s%s", width - (int)strlen(word), "", on(o, colour), word, off(o, colour));
 }
 
-void report_machine(FILE *out, const struct machine *m, const struct report_options *o) {
+void report_machine(FILE *out, const struct machine *m, const struct report_options *o)
+{
     if (o->markdown) {
         markdown_machine(out, m, o);
         return;
@@ -57,7 +61,8 @@ void report_machine(FILE *out, const struct machine *m, const struct report_opti
 }
 
 /* The line above a group: what it is, whole parts kept together where they fit. */
-static void print_title(FILE *out, const struct row *rows, int n, const struct report_options *o) {
+static void print_title(FILE *out, const struct row *rows, int n, const struct report_options *o)
+{
     char part[3][700], dims[600], regime[64], op[40];
     int column = fprintf(out, "\n%s%s%s", on(o, BOLD), tame_text(rows[0].op, op, sizeof(op)), off(o, BOLD));
     column = (int)strlen(op);
@@ -86,7 +91,8 @@ static void print_title(FILE *out, const struct row *rows, int n, const struct r
     fputc('\n', out);
 }
 
-static int name_width(const struct row *rows, int n, const struct report_options *o) {
+static int name_width(const struct row *rows, int n, const struct report_options *o)
+{
     int widest = 6, room = o->width - INDENT - FIGURES;
     for (int i = 0; i < n; i++) {
         char label[200];
@@ -97,20 +103,23 @@ static int name_width(const struct row *rows, int n, const struct report_options
 }
 
 /* Leaves the cursor behind the name column, on the next line if the name is wider. */
-static void print_name(FILE *out, const char *label, int width) {
+static void print_name(FILE *out, const char *label, int width)
+{
     if ((int)strlen(label) > width) fprintf(out, "%*s%s\n%*s", INDENT, "", label, INDENT + width, "");
     else fprintf(out, "%*s%-*s", INDENT, "", width, label);
 }
 
 /* Under a row's figures: what marks saw, or why it failed. */
-static void print_note(FILE *out, const char *title, const char *colour, const char *words, const struct report_options *o) {
+static void print_note(FILE *out, const char *title, const char *colour, const char *words, const struct report_options *o)
+{
     char tame[400];
     int column = 4 + (int)strlen(title) + 2;
     fprintf(out, "%*s%s%s%s: ", 4, "", on(o, colour), title, off(o, colour));
     wrap_words(out, o->width, column, 6, tame_text(words, tame, sizeof(tame)));
 }
 
-static void print_unmeasured(FILE *out, const struct row *row, const char *label, int width, const struct report_options *o) {
+static void print_unmeasured(FILE *out, const struct row *row, const char *label, int width, const struct report_options *o)
+{
     char reason[400], status[32], command[300];
     const char *colour = row_failed(row) ? RED : YELLOW;
     print_name(out, label, width);
@@ -126,7 +135,8 @@ static void print_unmeasured(FILE *out, const struct row *row, const char *label
 }
 
 /* Of a run that only checked. */
-static void print_checked(FILE *out, const struct row *row, const char *label, int width, const struct report_options *o) {
+static void print_checked(FILE *out, const struct row *row, const char *label, int width, const struct report_options *o)
+{
     char error[32], share[32];
     print_name(out, label, width);
     if (row_is_probe(row)) {
@@ -139,7 +149,8 @@ static void print_checked(FILE *out, const struct row *row, const char *label, i
 }
 
 static void print_measured(FILE *out, const struct row *rows, int n, const struct row *row, const char *label, int width,
-    const struct report_options *o) {
+    const struct report_options *o)
+{
     char word[32], marks[2 * sizeof(row->marks)];
     bool clear;
     struct share share = share_of(rows, n);
@@ -163,7 +174,8 @@ static void print_measured(FILE *out, const struct row *rows, int n, const struc
     else if (marks[0]) fprintf(out, "    %s%s%s\n", on(o, YELLOW), marks, off(o, YELLOW));
 }
 
-void report_group(FILE *out, const struct row *rows, int n, const struct report_options *o) {
+void report_group(FILE *out, const struct row *rows, int n, const struct report_options *o)
+{
     if (n <= 0) return;
     if (o->markdown) {
         markdown_group(out, rows, n, o);
@@ -188,7 +200,8 @@ void report_group(FILE *out, const struct row *rows, int n, const struct report_
     }
 }
 
-static void print_failures(FILE *out, const struct table *table, const struct report_options *o) {
+static void print_failures(FILE *out, const struct table *table, const struct report_options *o)
+{
     int shown = 0, failed = 0;
     for (int i = 0; i < table->n; i++) failed += row_failed(&table->row[i]);
     if (failed) fprintf(out, "to repeat %s:\n", failed == 1 ? "it" : "them");
@@ -205,7 +218,8 @@ static void print_failures(FILE *out, const struct table *table, const struct re
 }
 
 /* Two commands with a word each; a word that has no room is left out. */
-static void print_next(FILE *out, const struct report_options *o) {
+static void print_next(FILE *out, const struct report_options *o)
+{
     char command[2][600];
     static const char *const what[] = {"for a pull request", "draws the plots again"};
     text(command[0], sizeof(command[0]), "./kbench report %s --markdown", o->folder);
@@ -220,7 +234,8 @@ static void print_next(FILE *out, const struct report_options *o) {
     }
 }
 
-void report_summary(FILE *out, const struct table *table, const struct report_options *o) {
+void report_summary(FILE *out, const struct table *table, const struct report_options *o)
+{
     if (o->markdown) {
         markdown_summary(out, table, o);
         return;
@@ -237,7 +252,8 @@ void report_summary(FILE *out, const struct table *table, const struct report_op
     else if (o->folder) print_next(out, o);
 }
 
-void report_all(FILE *out, const struct machine *machine, const struct table *table, const struct report_options *options) {
+void report_all(FILE *out, const struct machine *machine, const struct table *table, const struct report_options *options)
+{
     struct report_options o = *options;
     for (int i = 0; i < table->n; i++) {
         for (int d = 0; d < table->row[i].n_dims; d++) report_see(&o, table->row[i].dim[d].name, table->row[i].dim[d].value);

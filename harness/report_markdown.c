@@ -5,7 +5,8 @@
 #include "report_parts.h"
 
 /* Text within a table cell: a bar would end it, a backtick or an angle bracket would be obeyed. */
-static void put(FILE *out, const char *words) {
+static void put(FILE *out, const char *words)
+{
     char tame[700];
     for (const char *c = tame_text(words, tame, sizeof(tame)); *c; c++) {
         if (strchr("|`<>*\\[]", *c)) fputc('\\', out);
@@ -14,7 +15,8 @@ static void put(FILE *out, const char *words) {
 }
 
 /* A command in a code span: the fence is longer than any run of backticks inside. Bars are escaped by the table's own rule. */
-static void put_code(FILE *out, const char *command) {
+static void put_code(FILE *out, const char *command)
+{
     char tame[700];
     int run = 0, longest = 0;
     for (const char *c = tame_text(command, tame, sizeof(tame)); *c; c++) {
@@ -28,7 +30,8 @@ static void put_code(FILE *out, const char *command) {
     for (int i = 0; i <= longest; i++) fputc('`', out);
 }
 
-void markdown_machine(FILE *out, const struct machine *m, const struct report_options *o) {
+void markdown_machine(FILE *out, const struct machine *m, const struct report_options *o)
+{
     char words[1600];
     fprintf(out, "**");
     put(out, machine_text(m, words, sizeof(words)));
@@ -41,7 +44,8 @@ void markdown_machine(FILE *out, const struct machine *m, const struct report_op
     }
 }
 
-static void put_measured(FILE *out, const struct row *rows, int n, const struct row *row) {
+static void put_measured(FILE *out, const struct row *rows, int n, const struct row *row)
+{
     char word[32], marks[2 * sizeof(row->marks)];
     bool clear;
     struct share share = share_of(rows, n);
@@ -58,7 +62,8 @@ static void put_measured(FILE *out, const struct row *rows, int n, const struct 
     }
 }
 
-static void put_unmeasured(FILE *out, const struct row *row) {
+static void put_unmeasured(FILE *out, const struct row *row)
+{
     fprintf(out, " | **");
     put(out, row->status[0] ? row->status : "no status");
     fprintf(out, "** | | | | | ");
@@ -69,7 +74,8 @@ static void put_unmeasured(FILE *out, const struct row *row) {
     }
 }
 
-void markdown_group(FILE *out, const struct row *rows, int n, const struct report_options *o) {
+void markdown_group(FILE *out, const struct row *rows, int n, const struct report_options *o)
+{
     char words[700];
     fprintf(out, "\n### ");
     put(out, rows[0].op);
@@ -90,7 +96,8 @@ void markdown_group(FILE *out, const struct row *rows, int n, const struct repor
     }
 }
 
-void markdown_summary(FILE *out, const struct table *table, const struct report_options *o) {
+void markdown_summary(FILE *out, const struct table *table, const struct report_options *o)
+{
     char words[600];
     fprintf(out, "\n%s.", counts_text(table, words, sizeof(words)));
     if (o->folder) {

@@ -5,13 +5,15 @@
 #include "base.h"
 #include "registry.h"
 
-static char *add(char *ret, size_t size, const char *separator, const char *word) {
+static char *add(char *ret, size_t size, const char *separator, const char *word)
+{
     size_t n = strlen(ret);
     if (n < size) text(ret + n, size - n, "%s%s", n ? separator : "", word);
     return ret;
 }
 
-char *machine_text(const struct machine *m, char *ret, size_t size) {
+char *machine_text(const struct machine *m, char *ret, size_t size)
+{
     char word[200];
     tame_text(m->name[0] ? m->name : "unknown device", ret, size);
     if (m->engine == CUDA && m->facts.sm_count) add(ret, size, ", ", text(word, sizeof(word), "%d SMs", m->facts.sm_count));
@@ -21,12 +23,15 @@ char *machine_text(const struct machine *m, char *ret, size_t size) {
     return ret;
 }
 
-char *ceilings_text(const struct machine *m, char *ret, size_t size) {
+char *ceilings_text(const struct machine *m, char *ret, size_t size)
+{
     const struct ceilings *c = &m->ceilings;
     char number[32], word[64];
     ret[0] = '\0';
-    if (c->read_GBps > 0) add(ret, size, ", ", text(word, sizeof(word), "read %s GB/s", amount_text(c->read_GBps, number, sizeof(number))));
-    if (c->copy_GBps > 0) add(ret, size, ", ", text(word, sizeof(word), "copy %s GB/s", amount_text(c->copy_GBps, number, sizeof(number))));
+    if (c->read_GBps > 0) add(ret, size, ", ", text(word, sizeof(word), "read %s GB/s", amount_text(c->read_GBps, number,
+        sizeof(number))));
+    if (c->copy_GBps > 0) add(ret, size, ", ", text(word, sizeof(word), "copy %s GB/s", amount_text(c->copy_GBps, number,
+        sizeof(number))));
     if (c->matrix_GFLOPs > 0) {
         bool tera = c->matrix_GFLOPs >= 1e4;
         amount_text(tera ? c->matrix_GFLOPs / 1e3 : c->matrix_GFLOPs, number, sizeof(number));
@@ -36,7 +41,8 @@ char *ceilings_text(const struct machine *m, char *ret, size_t size) {
     return ret;
 }
 
-void report_see(struct report_options *o, const char *dim, int64_t value) {
+void report_see(struct report_options *o, const char *dim, int64_t value)
+{
     for (int i = 0; i < o->n_seen; i++) {
         if (strcmp(o->seen[i].name, dim)) continue;
         o->seen[i].varies |= o->seen[i].value != value;
@@ -49,26 +55,30 @@ void report_see(struct report_options *o, const char *dim, int64_t value) {
     seen->varies = false;
 }
 
-static bool any_varies(const struct report_options *o) {
+static bool any_varies(const struct report_options *o)
+{
     for (int i = 0; i < o->n_seen; i++) {
         if (o->seen[i].varies) return true;
     }
     return false;
 }
 
-static bool is_fixed(const struct report_options *o, const char *dim) {
+static bool is_fixed(const struct report_options *o, const char *dim)
+{
     for (int i = 0; i < o->n_seen; i++) {
         if (!strcmp(o->seen[i].name, dim)) return !o->seen[i].varies && any_varies(o);
     }
     return false;
 }
 
-static void add_dim(char *ret, size_t size, const char *separator, const char *name, int64_t value) {
+static void add_dim(char *ret, size_t size, const char *separator, const char *name, int64_t value)
+{
     char number[32], word[64];
     add(ret, size, separator, text(word, sizeof(word), "%s=%s", name, value_text(value, number, sizeof(number))));
 }
 
-char *throughout_text(const struct report_options *o, char *ret, size_t size) {
+char *throughout_text(const struct report_options *o, char *ret, size_t size)
+{
     ret[0] = '\0';
     for (int i = 0; i < o->n_seen; i++) {
         if (is_fixed(o, o->seen[i].name)) add_dim(ret, size, ", ", o->seen[i].name, o->seen[i].value);
@@ -76,7 +86,8 @@ char *throughout_text(const struct report_options *o, char *ret, size_t size) {
     return ret;
 }
 
-char *problem_dims_text(const struct row *row, const struct report_options *o, char *ret, size_t size) {
+char *problem_dims_text(const struct row *row, const struct report_options *o, char *ret, size_t size)
+{
     ret[0] = '\0';
     for (int i = 0; i < row->n_dims; i++) {
         if (!is_fixed(o, row->dim[i].name)) add_dim(ret, size, ",", row->dim[i].name, row->dim[i].value);
@@ -84,7 +95,8 @@ char *problem_dims_text(const struct row *row, const struct report_options *o, c
     return ret;
 }
 
-char *regime_text(const struct row *rows, int n, char *ret, size_t size) {
+char *regime_text(const struct row *rows, int n, char *ret, size_t size)
+{
     char number[32];
     text(ret, size, "%s", rows[0].cache[0] ? rows[0].cache : "any cache");
     for (int i = 0; i < n; i++) {
@@ -97,26 +109,30 @@ char *regime_text(const struct row *rows, int n, char *ret, size_t size) {
     return ret;
 }
 
-char *limit_text(const struct row *rows, int n, char *ret, size_t size) {
+char *limit_text(const struct row *rows, int n, char *ret, size_t size)
+{
     char number[32];
     ret[0] = '\0';
     for (int i = 0; i < n; i++) {
         if (!(rows[i].limit_ns > 0)) continue;
-        return text(ret, size, rows[i].limit_by[0] ? "limit %s by %s" : "limit %s", ns_text(rows[i].limit_ns, number, sizeof(number)),
+        return text(ret, size, rows[i].limit_by[0] ? "limit %s by %s" : "limit %s", ns_text(rows[i].limit_ns, number,
+            sizeof(number)),
             rows[i].limit_by);
     }
     return ret;
 }
 
 /* The first mark of a ;-list into ret; returns what follows it. */
-static const char *take_mark(const char *list, char *ret, size_t size) {
+static const char *take_mark(const char *list, char *ret, size_t size)
+{
     size_t n = strcspn(list, ";"), kept = n < size ? n : size - 1;
     memcpy(ret, list, kept);
     ret[kept] = '\0';
     return list + n + (list[n] == ';');
 }
 
-char *marks_text(const struct row *row, char *ret, size_t size) {
+char *marks_text(const struct row *row, char *ret, size_t size)
+{
     char word[sizeof(row->marks)], tame[sizeof(row->marks)];
     ret[0] = '\0';
     for (const char *list = row->marks; *list;) {
@@ -126,7 +142,8 @@ char *marks_text(const struct row *row, char *ret, size_t size) {
     return ret;
 }
 
-static int count_mark(const struct table *table, const char *mark) {
+static int count_mark(const struct table *table, const char *mark)
+{
     int n = 0;
     for (int i = 0; i < table->n; i++) {
         char word[sizeof(table->row[0].marks)];
@@ -140,7 +157,8 @@ static int count_mark(const struct table *table, const char *mark) {
     return n;
 }
 
-char *counts_text(const struct table *table, char *ret, size_t size) {
+char *counts_text(const struct table *table, char *ret, size_t size)
+{
     static const char *const marks[] = {"noisy", "throttled", "contended", "drifting", "bimodal"};
     int count[STATUS_COUNT + 1] = {0}, marked = 0;
     char word[64];
@@ -150,7 +168,8 @@ char *counts_text(const struct table *table, char *ret, size_t size) {
         marked += table->row[i].marks[0] != '\0';
     }
     for (int s = 0; s <= STATUS_COUNT; s++) {
-        if (count[s]) add(ret, size, ", ", text(word, sizeof(word), "%d %s", count[s], s < STATUS_COUNT ? status_name[s] : "of unknown status"));
+        if (count[s]) add(ret, size, ", ", text(word, sizeof(word), "%d %s", count[s], s < STATUS_COUNT ? status_name[s]
+            : "of unknown status"));
     }
     if (!table->n) text(ret, size, "no rows");
     if (marked) add(ret, size, "; ", text(word, sizeof(word), "%d with marks", marked));
@@ -162,7 +181,8 @@ char *counts_text(const struct table *table, char *ret, size_t size) {
     return ret;
 }
 
-const struct row *report_base(const struct row *rows, int n) {
+const struct row *report_base(const struct row *rows, int n)
+{
     for (int i = 0; i < n; i++) {
         if (row_status(&rows[i]) == STATUS_OK && !row_is_probe(&rows[i]) && rows[i].t_med_ns > 0) return &rows[i];
     }
@@ -176,7 +196,8 @@ double speedup(const struct row *base, const struct row *row, bool *ret_clear) {
     return base->t_med_ns / row->t_med_ns;
 }
 
-struct share share_of(const struct row *rows, int n) {
+struct share share_of(const struct row *rows, int n)
+{
     for (int i = 0; i < n; i++) {
         if (!isnan(rows[i].pct_probe)) return (struct share){"of probe", offsetof(struct row, pct_probe)};
     }
@@ -187,7 +208,8 @@ double share_get(const struct share *share, const struct row *row) {
     return *(const double *)((const char *)row + share->offset);
 }
 
-int group_end(const struct table *table, int i) {
+int group_end(const struct table *table, int i)
+{
     int end = i + 1;
     while (end < table->n && row_same_group(&table->row[i], &table->row[end])) end++;
     return end;

@@ -32,7 +32,8 @@ const struct column columns[] = {
 
 const int n_columns = sizeof(columns) / sizeof(columns[0]);
 
-void row_clear(struct row *row) {
+void row_clear(struct row *row)
+{
     memset(row, 0, sizeof(*row));
     for (int c = 0; c < n_columns; c++) {
         char *cell = (char *)row + columns[c].offset;
@@ -52,7 +53,8 @@ enum status row_status(const struct row *row) {
 }
 
 /* A word that this version doesn't know fails: a new kind of failure must not turn a gate green. */
-int row_failed(const struct row *row) {
+int row_failed(const struct row *row)
+{
     switch (row_status(row)) {
     case STATUS_OK:
     case STATUS_UNSUPPORTED:
@@ -64,11 +66,13 @@ int row_failed(const struct row *row) {
     }
 }
 
-bool row_is_probe(const struct row *row) {
+bool row_is_probe(const struct row *row)
+{
     return row_status(row) == STATUS_OK && !(row->checked_pct > 0);
 }
 
-int64_t row_dim(const struct row *row, const char *name) {
+int64_t row_dim(const struct row *row, const char *name)
+{
     for (int i = 0; i < row->n_dims; i++) {
         if (!strcmp(row->dim[i].name, name))
             return row->dim[i].value;
@@ -76,7 +80,8 @@ int64_t row_dim(const struct row *row, const char *name) {
     return INT64_MIN;
 }
 
-static bool dims_within(const struct row *a, const struct row *b) {
+static bool dims_within(const struct row *a, const struct row *b)
+{
     for (int i = 0; i < a->n_dims; i++) {
         if (row_dim(b, a->dim[i].name) != a->dim[i].value)
             return false;
@@ -84,10 +89,12 @@ static bool dims_within(const struct row *a, const struct row *b) {
     return true;
 }
 
-bool row_same_group(const struct row *a, const struct row *b) {
+bool row_same_group(const struct row *a, const struct row *b)
+{
     return !strcmp(a->op, b->op) && !strcmp(a->cache, b->cache) && a->seed == b->seed && dims_within(a, b) && dims_within(b, a);
 }
 
-bool row_same_key(const struct row *a, const struct row *b) {
+bool row_same_key(const struct row *a, const struct row *b)
+{
     return !strcmp(a->kernel, b->kernel) && !strcmp(a->tune, b->tune) && row_same_group(a, b);
 }

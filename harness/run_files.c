@@ -41,14 +41,17 @@ static void write_or_die(const struct run_files *files, const char *name, char *
 }
 
 /* Hashes of all kernels in the plan: evidence names the code that it measured. */
-static char *environment(const struct cli *cli, const struct plan *plan, const struct registry *registry, const struct machine *machine)
+static char *environment(const struct cli *cli, const struct plan *plan, const struct registry *registry,
+    const struct machine *machine)
 {
-    const char **kernel = must_alloc((size_t)registry->n + 1, sizeof *kernel), **hash = must_alloc((size_t)registry->n + 1, sizeof *hash);
+    const char **kernel = must_alloc((size_t)registry->n + 1, sizeof *kernel), **hash = must_alloc((size_t)registry->n + 1,
+        sizeof *hash);
     int n = 0;
     for (int i = 0; i < registry->n; i++) {
         bool used = false;
         for (int g = 0; g < plan->n && !used; g++)
-            for (int v = 0; v < plan->group[g].n && !used; v++) used = !strcmp(plan->group[g].variant[v].kernel, registry->entry[i].name);
+            for (int v = 0; v < plan->group[g].n && !used; v++) used = !strcmp(plan->group[g].variant[v].kernel,
+                registry->entry[i].name);
         if (!used) continue;
         kernel[n] = registry->entry[i].name;
         hash[n++] = registry->entry[i].hash;
@@ -88,7 +91,8 @@ void run_files_group(struct run_files *files, const char *what, const struct don
     double untimed = done->total_s - done->timed_s;
     if (files->groups++) files->untimed_most_s = fmax(files->untimed_most_s, untimed);
     else files->untimed_first_s = untimed;
-    runfolder_log(&files->folder, "%s: untimed %.3f s (inputs and references %.3f, of it references %.3f; checks %.3f; ring %.3f), timed %.3f s",
+    runfolder_log(&files->folder,
+        "%s: untimed %.3f s (inputs and references %.3f, of it references %.3f; checks %.3f; ring %.3f), timed %.3f s",
                   what, untimed, done->prepare_s, done->reference_s, done->check_s, done->ring_s, done->timed_s);
 }
 
@@ -96,7 +100,8 @@ bool run_files_finish(struct run_files *files, struct plot_result *ret)
 {
     char path[600], error[200];
     struct table table;
-    runfolder_log(&files->folder, "untimed work: first group %.3f s, at most %.3f s in a later one", files->untimed_first_s, files->untimed_most_s);
+    runfolder_log(&files->folder, "untimed work: first group %.3f s, at most %.3f s in a later one", files->untimed_first_s,
+        files->untimed_most_s);
     text(path, sizeof path, "%s/rows.csv", files->folder.path);
     if (table_read(path, &table, error, sizeof error)) {
         say("%s: no plots", error);

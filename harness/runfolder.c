@@ -15,7 +15,8 @@
 #include "samples.h"
 
 /* mkdir -p. 0 or errno. */
-static int make_folders(const char *path) {
+static int make_folders(const char *path)
+{
     char part[sizeof(((struct runfolder *)0)->path)];
     text(part, sizeof(part), "%s", path);
     for (char *slash = part + 1; *part && (slash = strchr(slash, '/')); slash++) {
@@ -30,13 +31,15 @@ static int make_folders(const char *path) {
     return stat(part, &st) ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
 }
 
-static bool exists(const char *folder, const char *name) {
+static bool exists(const char *folder, const char *name)
+{
     char path[600];
     return !access(text(path, sizeof(path), "%s/%s", folder, name), F_OK);
 }
 
 /* What a run leaves that a later one must not write over unasked. NULL, or the first such name. */
-static const char *occupied(const char *folder) {
+static const char *occupied(const char *folder)
+{
     static const char *const ours[] = {"rows.csv", "samples.csv", "env.json", "plan.ini", "log.txt", "plots"};
     for (int i = 0; i < COUNT(ours); i++) {
         if (exists(folder, ours[i]))
@@ -46,14 +49,16 @@ static const char *occupied(const char *folder) {
 }
 
 /* Relative where the folder lies under the current one: it is printed, and has to fit on a line. */
-static const char *shortened(const char *path) {
+static const char *shortened(const char *path)
+{
     char here[400];
     size_t n = getcwd(here, sizeof(here)) ? strlen(here) : 0;
     return n && !strncmp(path, here, n) && path[n] == '/' && path[n + 1] ? path + n + 1 : path;
 }
 
 /* results/runs/<UTC>-<name>, made new; a second run in the same second gets -2. */
-static void make_default(struct runfolder *folder, const char *name) {
+static void make_default(struct runfolder *folder, const char *name)
+{
     char parent[440], stamp[32];
     time_t at = time(NULL);
     struct tm utc;
@@ -79,7 +84,8 @@ static void make_default(struct runfolder *folder, const char *name) {
 }
 
 /* --force: old plots would pass for this run's. Only what plot_run writes goes. */
-static void clear_plots(const char *path) {
+static void clear_plots(const char *path)
+{
     char plots[600], file[900];
     DIR *dir = opendir(text(plots, sizeof(plots), "%s/plots", path));
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
@@ -92,7 +98,8 @@ static void clear_plots(const char *path) {
 }
 
 /* Appends: what stands there can't be lost by us. */
-static FILE *open_file(const struct runfolder *folder, const char *name, bool fresh) {
+static FILE *open_file(const struct runfolder *folder, const char *name, bool fresh)
+{
     char path[600];
     text(path, sizeof(path), "%s/%s", folder->path, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (fresh ? O_TRUNC : 0), 0666);
@@ -103,12 +110,14 @@ static FILE *open_file(const struct runfolder *folder, const char *name, bool fr
     return file;
 }
 
-static off_t end_of(FILE *file) {
+static off_t end_of(FILE *file)
+{
     struct stat st;
     return fstat(fileno(file), &st) || !S_ISREG(st.st_mode) ? -1 : st.st_size;
 }
 
-static void resume_rows(struct runfolder *folder, const struct runfolder_options *options) {
+static void resume_rows(struct runfolder *folder, const struct runfolder_options *options)
+{
     char path[600], error[700];
     text(path, sizeof(path), "%s/rows.csv", folder->path);
     if (table_read(path, &folder->done, error, sizeof(error)))
@@ -124,14 +133,16 @@ static void resume_rows(struct runfolder *folder, const struct runfolder_options
 }
 
 /* Samples are written before their row: a kill may leave some whose row is measured again. */
-static void resume_samples(const struct runfolder *folder) {
+static void resume_samples(const struct runfolder *folder)
+{
     char path[600], error[700];
     text(path, sizeof(path), "%s/samples.csv", folder->path);
     if (exists(folder->path, "samples.csv") && samples_keep(path, &folder->done, error, sizeof(error)))
         die(EXIT_USAGE, "%s; move it away, then resume", error);
 }
 
-void runfolder_open(struct runfolder *folder, const struct runfolder_options *options) {
+void runfolder_open(struct runfolder *folder, const struct runfolder_options *options)
+{
     *folder = (struct runfolder){.n_dims = options->n_dims, .began_s = now_s()};
     if (options->n_dims > COUNT(folder->dims))
         die(EXIT_USAGE, "the ops of this sweep have %d dimensions together, rows.csv has room for %d: sweep fewer ops at once",
@@ -175,7 +186,8 @@ void runfolder_open(struct runfolder *folder, const struct runfolder_options *op
 }
 
 /* What was begun is taken back, so that the next row starts on a line of its own and readers see whole rows only. */
-static int undo(FILE *file, off_t before, int error) {
+static int undo(FILE *file, off_t before, int error)
+{
     if (error && before >= 0) {
         __fpurge(file);
         clearerr(file);
@@ -185,17 +197,20 @@ static int undo(FILE *file, off_t before, int error) {
     return error;
 }
 
-int runfolder_row(struct runfolder *folder, const struct row *row) {
+int runfolder_row(struct runfolder *folder, const struct row *row)
+{
     off_t before = end_of(folder->rows);
     return undo(folder->rows, before, table_write_row(folder->rows, folder->n_dims, folder->dims, row));
 }
 
-int runfolder_samples(struct runfolder *folder, const struct row *row, int n, const struct sample *sample) {
+int runfolder_samples(struct runfolder *folder, const struct row *row, int n, const struct sample *sample)
+{
     off_t before = end_of(folder->samples);
     return undo(folder->samples, before, samples_write(folder->samples, folder->n_dims, folder->dims, row, n, sample));
 }
 
-int runfolder_log(struct runfolder *folder, const char *format, ...) {
+int runfolder_log(struct runfolder *folder, const char *format, ...)
+{
     va_list args;
     off_t before = end_of(folder->log);
     locale_t locale = c_numbers();
@@ -209,7 +224,8 @@ int runfolder_log(struct runfolder *folder, const char *format, ...) {
     return undo(folder->log, before, error);
 }
 
-void runfolder_close(struct runfolder *folder) {
+void runfolder_close(struct runfolder *folder)
+{
     FILE *files[] = {folder->rows, folder->samples, folder->log};
     for (int i = 0; i < COUNT(files); i++) {
         if (files[i])
@@ -219,7 +235,8 @@ void runfolder_close(struct runfolder *folder) {
     folder->rows = folder->samples = folder->log = NULL;
 }
 
-bool runfolder_has(const struct runfolder *folder, const struct row *key) {
+bool runfolder_has(const struct runfolder *folder, const struct row *key)
+{
     for (int i = 0; i < folder->done.n; i++) {
         if (row_same_key(&folder->done.row[i], key))
             return true;
@@ -227,7 +244,8 @@ bool runfolder_has(const struct runfolder *folder, const struct row *key) {
     return false;
 }
 
-static int write_all(int fd, const char *bytes, size_t n) {
+static int write_all(int fd, const char *bytes, size_t n)
+{
     while (n) {
         ssize_t written = write(fd, bytes, n);
         if (written < 0 && errno != EINTR)
@@ -238,7 +256,8 @@ static int write_all(int fd, const char *bytes, size_t n) {
     return 0;
 }
 
-int runfolder_write(const char *path, const char *name, const char *content) {
+int runfolder_write(const char *path, const char *name, const char *content)
+{
     char final[600], begun[620];
     text(final, sizeof(final), "%s/%s", path, name);
     text(begun, sizeof(begun), "%s.begun", final);

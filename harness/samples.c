@@ -11,7 +11,8 @@ static const char *const after[] = {"tune", "cache", "seed", "placement", "round
 
 enum { OTHER_COLUMNS = 2 + COUNT(after) };
 
-int samples_write_header(FILE *file, int n_dims, const char *const *dims) {
+int samples_write_header(FILE *file, int n_dims, const char *const *dims)
+{
     struct csv_out out = {0};
     csv_text(&out, "op");
     csv_text(&out, "kernel");
@@ -25,7 +26,8 @@ int samples_write_header(FILE *file, int n_dims, const char *const *dims) {
     return error;
 }
 
-int samples_write(FILE *file, int n_dims, const char *const *dims, const struct row *row, int n, const struct sample *sample) {
+int samples_write(FILE *file, int n_dims, const char *const *dims, const struct row *row, int n, const struct sample *sample)
+{
     struct csv_out out = {0};
     if (n <= 0)
         return 0;
@@ -51,7 +53,8 @@ int samples_write(FILE *file, int n_dims, const char *const *dims, const struct 
 }
 
 /* Whether the record in `in`, under a header of `done`'s dims, belongs to a row of `done`. */
-static bool belongs(const struct csv_in *in, const struct table *done) {
+static bool belongs(const struct csv_in *in, const struct table *done)
+{
     struct row key;
     char *const *cell = in->cell;
     row_clear(&key);
@@ -72,7 +75,8 @@ static bool belongs(const struct csv_in *in, const struct table *done) {
     return false;
 }
 
-static bool is_header(const struct csv_in *in, const struct table *done) {
+static bool is_header(const struct csv_in *in, const struct table *done)
+{
     if (in->n != done->n_dims + OTHER_COLUMNS || strcmp(in->cell[0], "op") || strcmp(in->cell[1], "kernel"))
         return false;
     for (int d = 0; d < done->n_dims; d++) {
@@ -82,7 +86,8 @@ static bool is_header(const struct csv_in *in, const struct table *done) {
     return !strcmp(in->cell[2 + done->n_dims], "tune");
 }
 
-static int keep(struct csv_in *in, const struct table *done, struct csv_out *out, const char **ret_why) {
+static int keep(struct csv_in *in, const struct table *done, struct csv_out *out, const char **ret_why)
+{
     int more, n = done->n_dims + OTHER_COLUMNS;
     for (bool header = true; (more = csv_next(in, ret_why)) > 0; header = false) {
         if (header ? !is_header(in, done) : in->n != n)
@@ -96,7 +101,8 @@ static int keep(struct csv_in *in, const struct table *done, struct csv_out *out
     return more;
 }
 
-int samples_keep(const char *path, const struct table *done, char *ret_error, size_t size) {
+int samples_keep(const char *path, const struct table *done, char *ret_error, size_t size)
+{
     struct csv_in in;
     struct csv_out out = {0};
     const char *why = NULL;

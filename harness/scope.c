@@ -9,7 +9,8 @@
 
 #include "base.h"
 
-int fail(struct trouble *trouble, struct place at, const char *format, ...) {
+int fail(struct trouble *trouble, struct place at, const char *format, ...)
+{
     size_t n = strlen(text(trouble->text, sizeof trouble->text, at.line ? "%s:%d: " : "%s ", at.file, at.line));
     if (!at.line && (!at.file || !*at.file)) n = 0;
     va_list args;
@@ -27,20 +28,23 @@ int fail(struct trouble *trouble, struct place at, const char *format, ...) {
 static const char *const section_keys[] = {"kernels", "skip-kernels", "first", "zip", "skip", "cache", "seed", "variant"};
 static const char *const global_keys[] = {"budget", "noise", "max-time", "rounds", "timeout", "include"};
 
-static bool one_of(const char *word, const char *const *words, int n) {
+static bool one_of(const char *word, const char *const *words, int n)
+{
     for (int i = 0; i < n; i++)
         if (!strcmp(word, words[i])) return true;
     return false;
 }
 
-static bool is_dimension(const char *name) {
+static bool is_dimension(const char *name)
+{
     for (int i = 0; ops[i]; i++)
         if (op_dim(ops[i], name) >= 0) return true;
     return false;
 }
 
 /* Every dimension of every op, and with `keys` the words of job files. */
-static int known_words(const char **ret, int room, bool keys) {
+static int known_words(const char **ret, int room, bool keys)
+{
     int n = 0;
     for (int i = 0; ops[i]; i++)
         for (int d = 0; d < op_dims(ops[i]) && n < room; d++)
@@ -50,7 +54,8 @@ static int known_words(const char **ret, int room, bool keys) {
     return n;
 }
 
-static int unknown(struct trouble *trouble, struct place at, const char *name, bool keys) {
+static int unknown(struct trouble *trouble, struct place at, const char *name, bool keys)
+{
     const char *words[256];
     char        hint[128];
     int         n = known_words(words, COUNT(words), keys);
@@ -58,7 +63,8 @@ static int unknown(struct trouble *trouble, struct place at, const char *name, b
         did_you_mean(name, words, n, hint, sizeof hint));
 }
 
-static int add_axis(struct scope *scope, bool tune, const char *words, struct place at, struct trouble *trouble) {
+static int add_axis(struct scope *scope, bool tune, const char *words, struct place at, struct trouble *trouble)
+{
     char        why[256];
     struct axis axis;
     if (axis_parse(words, &axis, why, sizeof why)) return fail(trouble, at, "%s", why);
@@ -79,7 +85,8 @@ static int add_axis(struct scope *scope, bool tune, const char *words, struct pl
 }
 
 /* The next word of a comma list, blanks around it removed; false at the end. */
-static int next_word(const char **at, char *ret, size_t size, struct place place, struct trouble *trouble) {
+static int next_word(const char **at, char *ret, size_t size, struct place place, struct trouble *trouble)
+{
     const char *p = *at + strspn(*at, " \t");
     size_t      n = strcspn(p, ",");
     const char *behind = p + n;
@@ -92,7 +99,8 @@ static int next_word(const char **at, char *ret, size_t size, struct place place
     return 0;
 }
 
-static int add_globs(struct glob **globs, int *n, const char *words, struct place at, struct trouble *trouble) {
+static int add_globs(struct glob **globs, int *n, const char *words, struct place at, struct trouble *trouble)
+{
     for (const char *p = words; *p || p == words;) {
         struct glob glob = {.at = at};
         TRY(next_word(&p, glob.word, sizeof glob.word, at, trouble));
@@ -101,7 +109,8 @@ static int add_globs(struct glob **globs, int *n, const char *words, struct plac
     return 0;
 }
 
-static int add_zip(struct scope *scope, const char *words, struct place at, struct trouble *trouble) {
+static int add_zip(struct scope *scope, const char *words, struct place at, struct trouble *trouble)
+{
     struct zip zip = {.at = at};
     for (const char *p = words; *p || p == words;) {
         if (zip.n == MAX_DIMS) return fail(trouble, at, "%.60s: more than %d dimensions", words, MAX_DIMS);
@@ -116,7 +125,8 @@ static int add_zip(struct scope *scope, const char *words, struct place at, stru
     return 0;
 }
 
-static int read_relation(const char **at, enum relation *ret) {
+static int read_relation(const char **at, enum relation *ret)
+{
     static const struct { const char *sign; enum relation relation; } signs[] = {
         {"<=", LESS_EQUAL}, {">=", GREATER_EQUAL}, {"!=", UNEQUAL}, {"==", EQUAL}, {"<", LESS}, {">", GREATER}, {"=", EQUAL}};
     for (int i = 0; i < COUNT(signs); i++)
@@ -129,7 +139,8 @@ static int read_relation(const char **at, enum relation *ret) {
 }
 
 /* "batch>64 ctx>=128K": all of them must hold. */
-static int add_condition(struct scope *scope, const char *words, struct place at, struct trouble *trouble) {
+static int add_condition(struct scope *scope, const char *words, struct place at, struct trouble *trouble)
+{
     struct condition condition = {.at = at};
     const char      *p = words + strspn(words, " \t"), *why;
     while (*p) {
@@ -156,7 +167,8 @@ static int add_condition(struct scope *scope, const char *words, struct place at
 }
 
 /* "attn/splitk splits=4,stages=2" */
-static int add_fixed(struct scope *scope, const char *words, struct place at, struct trouble *trouble) {
+static int add_fixed(struct scope *scope, const char *words, struct place at, struct trouble *trouble)
+{
     struct fixed fixed = {.at = at};
     size_t       n = strcspn(words, " \t");
     if (n >= sizeof fixed.kernel) return fail(trouble, at, "variant %.60s: no kernel has so long a name", words);
@@ -181,14 +193,16 @@ static int add_fixed(struct scope *scope, const char *words, struct place at, st
     return 0;
 }
 
-static int set_cache(struct scope *scope, const char *word, struct place at, struct trouble *trouble) {
+static int set_cache(struct scope *scope, const char *word, struct place at, struct trouble *trouble)
+{
     static const char *const names[] = {"cold", "hot", "both"};
     for (int i = 0; i < COUNT(names); i++)
         if (!strcmp(word, names[i])) return scope->has_cache = true, scope->cache = (enum cache_choice)i, 0;
     return fail(trouble, at, "cache = %.60s: is not one of cold, hot, both", word);
 }
 
-static int set_seed(struct scope *scope, const char *word, struct place at, struct trouble *trouble) {
+static int set_seed(struct scope *scope, const char *word, struct place at, struct trouble *trouble)
+{
     char *end;
     errno = 0;
     scope->seed = strtoull(word, &end, 10);
@@ -198,7 +212,8 @@ static int set_seed(struct scope *scope, const char *word, struct place at, stru
     return 0;
 }
 
-static int take_key(const struct job_key *key, bool global, struct scope *scope, struct trouble *trouble) {
+static int take_key(const struct job_key *key, bool global, struct scope *scope, struct trouble *trouble)
+{
     struct place at = {key->file, key->line};
     const char  *name = key->name, *value = key->value;
     char         words[320];
@@ -219,13 +234,15 @@ static int take_key(const struct job_key *key, bool global, struct scope *scope,
 }
 
 /* [global]: of a name that stands twice (an included file, and this one), the later counts; keys that add up all do. */
-static bool overridden(const struct job_section *section, int key) {
+static bool overridden(const struct job_section *section, int key)
+{
     const char *name = section->key[key].name;
     if (!strcmp(name, "skip") || !strcmp(name, "zip") || !strcmp(name, "variant")) return false;
     return job_find(section, name) != &section->key[key];
 }
 
-int scope_of_section(const struct job_section *section, bool global, struct scope *scope, struct trouble *trouble) {
+int scope_of_section(const struct job_section *section, bool global, struct scope *scope, struct trouble *trouble)
+{
     for (int i = 0; i < section->n; i++)
         if (!overridden(section, i)) TRY(take_key(&section->key[i], global, scope, trouble));
     if (scope->n_fixed && scope->n_kernels)
@@ -233,7 +250,8 @@ int scope_of_section(const struct job_section *section, bool global, struct scop
     return 0;
 }
 
-int scope_of_cli(const struct cli *cli, struct scope *scope, struct trouble *trouble) {
+int scope_of_cli(const struct cli *cli, struct scope *scope, struct trouble *trouble)
+{
     for (int i = 0; i < cli->kernels.n; i++)
         TRY(add_globs(&scope->kernel, &scope->n_kernels, cli->kernels.word[i], (struct place){"-k", 0}, trouble));
     for (int i = 0; i < cli->skip_kernels.n; i++)
@@ -249,7 +267,8 @@ int scope_of_cli(const struct cli *cli, struct scope *scope, struct trouble *tro
     return 0;
 }
 
-void scope_free(struct scope *scope) {
+void scope_free(struct scope *scope)
+{
     for (int i = 0; i < scope->n_axes; i++) axis_free(&scope->axis[i].axis);
     for (int i = 0; i < scope->n_tunes; i++) axis_free(&scope->tune[i].axis);
     free(scope->axis), free(scope->tune);
@@ -258,7 +277,8 @@ void scope_free(struct scope *scope) {
     *scope = (struct scope){0};
 }
 
-static bool holds(const struct comparison *c, int64_t value) {
+static bool holds(const struct comparison *c, int64_t value)
+{
     switch (c->relation) {
     case LESS: return value < c->value;
     case LESS_EQUAL: return value <= c->value;
@@ -270,7 +290,8 @@ static bool holds(const struct comparison *c, int64_t value) {
     return false;
 }
 
-bool condition_holds(const struct condition *condition, const struct op *op, const int64_t *dim) {
+bool condition_holds(const struct condition *condition, const struct op *op, const int64_t *dim)
+{
     for (int i = 0; i < condition->n; i++) {
         int d = op_dim(op, condition->comparison[i].name);
         if (d < 0 || !holds(&condition->comparison[i], dim[d])) return false;
@@ -278,7 +299,8 @@ bool condition_holds(const struct condition *condition, const struct op *op, con
     return condition->n > 0;
 }
 
-const struct setting *scope_axis(const struct scope *scope, const char *name) {
+const struct setting *scope_axis(const struct scope *scope, const char *name)
+{
     for (int i = 0; i < scope->n_axes; i++)
         if (!strcmp(scope->axis[i].axis.name, name)) return &scope->axis[i];
     return NULL;

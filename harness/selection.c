@@ -6,28 +6,33 @@
 
 #include "base.h"
 
-bool is_probe(const struct entry *e) {
+bool is_probe(const struct entry *e)
+{
     return e->kernel->promises & PROBE;
 }
 
-static bool is_oracle(const struct entry *e) {
+static bool is_oracle(const struct entry *e)
+{
     return e->kernel->promises & ORACLE;
 }
 
-static bool is_plugin(const struct entry *e) {
+static bool is_plugin(const struct entry *e)
+{
     const struct entry *builtin = builtin_kernels;
     while (builtin->kernel && builtin->kernel != e->kernel) builtin++;
     return !builtin->kernel;
 }
 
-static bool matches(const struct glob *globs, int n, const char *name) {
+static bool matches(const struct glob *globs, int n, const char *name)
+{
     for (int i = 0; i < n; i++)
         if (!fnmatch(globs[i].word, name, 0)) return true;
     return false;
 }
 
 /* A lone "attn" means all of its kernels; what has a slash means a kernel. */
-static int no_match(const struct registry *r, const struct glob *glob, struct trouble *trouble) {
+static int no_match(const struct registry *r, const struct glob *glob, struct trouble *trouble)
+{
     const char **names = must_alloc((size_t)r->n, sizeof *names), *near;
     char         hint[128] = "";
     bool         cuda = false, lone = !strchr(glob->word, '/');
@@ -42,7 +47,8 @@ static int no_match(const struct registry *r, const struct glob *glob, struct tr
 }
 
 /* Each glob must name something; one that only names references for the check is told so. */
-static int check_globs(const struct registry *r, struct glob *globs, int n, bool to_run, struct trouble *trouble) {
+static int check_globs(const struct registry *r, struct glob *globs, int n, bool to_run, struct trouble *trouble)
+{
     for (int i = 0; i < n; i++) {
         const struct entry *oracle = NULL;
         bool                found = false;
@@ -60,7 +66,8 @@ static int check_globs(const struct registry *r, struct glob *globs, int n, bool
     return 0;
 }
 
-static void choose(struct selection *s, const struct entry *e, const struct fixed *fixed) {
+static void choose(struct selection *s, const struct entry *e, const struct fixed *fixed)
+{
     if (!fixed)
         for (int i = 0; i < s->n; i++)
             if (s->kernel[i].entry == e) return;
@@ -69,7 +76,8 @@ static void choose(struct selection *s, const struct entry *e, const struct fixe
     s->kernel[s->n++] = (struct chosen){e, op, fixed};
 }
 
-static void note_op(struct selection *s, const struct op *op) {
+static void note_op(struct selection *s, const struct op *op)
+{
     for (int i = 0; i < s->n_ops; i++)
         if (s->op[i] == op) return;
     s->op = must_grow(s->op, (size_t)s->n_ops + 1, sizeof *s->op);
@@ -77,26 +85,30 @@ static void note_op(struct selection *s, const struct op *op) {
 }
 
 /* Without words for kernels, the family's own dimensions choose: every op that has them all. */
-static bool has_all_axes(const struct scope *scope, const struct op *op) {
+static bool has_all_axes(const struct scope *scope, const struct op *op)
+{
     for (int i = 0; i < scope->n_axes; i++)
         if (op_dim(op, scope->axis[i].axis.name) < 0) return false;
     return true;
 }
 
-static void choose_by_axes(const struct family *f, const struct registry *r, struct selection *s) {
+static void choose_by_axes(const struct family *f, const struct registry *r, struct selection *s)
+{
     const struct scope *own = f->section->n_axes ? f->section : f->cli;
     bool all = own == f->cli && f->cli->n_kernels;      /* -k chooses; a dimension then counts where an op has it */
     for (int i = 0; i < r->n; i++)
         if (!is_oracle(&r->entry[i]) && (all || has_all_axes(own, op_find(r->entry[i].kernel->op)))) choose(s, &r->entry[i], NULL);
 }
 
-static void choose_by_globs(const struct glob *globs, int n, const struct registry *r, struct selection *s) {
+static void choose_by_globs(const struct glob *globs, int n, const struct registry *r, struct selection *s)
+{
     for (int g = 0; g < n; g++)
         for (int i = 0; i < r->n; i++)
             if (!is_oracle(&r->entry[i]) && !fnmatch(globs[g].word, r->entry[i].name, 0)) choose(s, &r->entry[i], NULL);
 }
 
-static int choose_fixed(const struct scope *scope, const struct registry *r, struct selection *s, struct trouble *trouble) {
+static int choose_fixed(const struct scope *scope, const struct registry *r, struct selection *s, struct trouble *trouble)
+{
     for (int i = 0; i < scope->n_fixed; i++) {
         struct glob glob = {.at = scope->fixed[i].at};
         text(glob.word, sizeof glob.word, "%s", scope->fixed[i].kernel);
@@ -109,7 +121,8 @@ static int choose_fixed(const struct scope *scope, const struct registry *r, str
 }
 
 /* What the family itself says, before the command line narrows it. */
-static int choose_candidates(const struct family *f, const struct registry *r, struct selection *s, struct trouble *trouble) {
+static int choose_candidates(const struct family *f, const struct registry *r, struct selection *s, struct trouble *trouble)
+{
     struct scope *own = f->section->n_kernels || f->section->n_fixed ? f->section : f->global;
     if (own->n_fixed) return choose_fixed(own, r, s, trouble);
     TRY(check_globs(r, own->kernel, own->n_kernels, true, trouble));
@@ -123,7 +136,8 @@ static int choose_candidates(const struct family *f, const struct registry *r, s
 }
 
 /* -k keeps what it matches, in its own order. */
-static void keep_matching(const struct glob *globs, int n, struct selection *s) {
+static void keep_matching(const struct glob *globs, int n, struct selection *s)
+{
     struct chosen *kept = must_alloc((size_t)s->n, sizeof *kept);
     int            count = 0;
     for (int g = 0; g < n; g++)
@@ -136,14 +150,16 @@ static void keep_matching(const struct glob *globs, int n, struct selection *s) 
     s->kernel = kept, s->n = count;
 }
 
-static void drop_skipped(const struct scope *scope, struct selection *s) {
+static void drop_skipped(const struct scope *scope, struct selection *s)
+{
     int n = 0;
     for (int i = 0; i < s->n; i++)
         if (!matches(scope->skip_kernel, scope->n_skip_kernels, s->kernel[i].entry->name)) s->kernel[n++] = s->kernel[i];
     s->n = n;
 }
 
-static void drop_other_engine(struct selection *s, enum engine engine) {
+static void drop_other_engine(struct selection *s, enum engine engine)
+{
     int n = 0;
     for (int i = 0; i < s->n; i++) {
         if (s->kernel[i].entry->kernel->engine == engine) {
@@ -156,7 +172,8 @@ static void drop_other_engine(struct selection *s, enum engine engine) {
     s->n = n;
 }
 
-static void add_probes(const struct family *f, const struct registry *r, enum engine engine, struct selection *s) {
+static void add_probes(const struct family *f, const struct registry *r, enum engine engine, struct selection *s)
+{
     const struct scope *scopes[] = {f->cli, f->section, f->global};
     for (int i = 0, n = s->n; i < r->n; i++) {
         bool wanted = is_probe(&r->entry[i]) && r->entry[i].kernel->engine == engine, rival = false;
@@ -168,7 +185,8 @@ static void add_probes(const struct family *f, const struct registry *r, enum en
 }
 
 /* Stable: those that `first` names, in its order, then the others, then the probes. */
-static void order(const struct glob *first, int n_first, struct selection *s) {
+static void order(const struct glob *first, int n_first, struct selection *s)
+{
     struct chosen *sorted = must_alloc((size_t)s->n, sizeof *sorted);
     int            n = 0;
     for (int pass = 0; pass < n_first + 2; pass++)
@@ -184,32 +202,37 @@ static void order(const struct glob *first, int n_first, struct selection *s) {
 }
 
 /* A list of kernels to lead may name those of another engine, even one that this build lacks; not all of it, though. */
-static int check_first(const struct registry *r, struct scope *scope, struct trouble *trouble) {
+static int check_first(const struct registry *r, struct scope *scope, struct trouble *trouble)
+{
     for (int i = 0; i < scope->n_first; i++)
         for (int k = 0; k < r->n; k++)
             if (!fnmatch(scope->first[i].word, r->entry[k].name, 0)) return 0;
     return scope->n_first ? no_match(r, &scope->first[0], trouble) : 0;
 }
 
-static bool has_dim(const struct op *const *op, int n_ops, const char *name) {
+static bool has_dim(const struct op *const *op, int n_ops, const char *name)
+{
     for (int i = 0; i < n_ops; i++)
         if (op_dim(op[i], name) >= 0) return true;
     return false;
 }
 
-static bool zip_applies(const struct zip *zip, const struct op *op) {
+static bool zip_applies(const struct zip *zip, const struct op *op)
+{
     int n = 0;
     for (int i = 0; i < zip->n; i++) n += op_dim(op, zip->name[i]) >= 0;
     return n >= 2;
 }
 
-static bool condition_applies(const struct condition *c, const struct op *op) {
+static bool condition_applies(const struct condition *c, const struct op *op)
+{
     for (int i = 0; i < c->n; i++)
         if (op_dim(op, c->comparison[i].name) < 0) return false;
     return true;
 }
 
-static bool some_kernel_has(const struct selection *s, const char *tunable) {
+static bool some_kernel_has(const struct selection *s, const char *tunable)
+{
     for (int i = 0; i < s->n; i++)
         for (int t = 0; t < kernel_tunables(s->kernel[i].entry->kernel); t++)
             if (!strcmp(s->kernel[i].entry->kernel->tunable[t].name, tunable)) return true;
@@ -217,7 +240,8 @@ static bool some_kernel_has(const struct selection *s, const char *tunable) {
 }
 
 /* Words that mean something to this selection, kernels of the other engine included. */
-static void mark_used(struct scope *scope, const struct selection *s) {
+static void mark_used(struct scope *scope, const struct selection *s)
+{
     for (int i = 0; i < scope->n_axes; i++) scope->axis[i].used |= has_dim(s->op, s->n_ops, scope->axis[i].axis.name);
     for (int i = 0; i < scope->n_tunes; i++) scope->tune[i].used |= some_kernel_has(s, scope->tune[i].axis.name);
     for (int i = 0; i < s->n_ops; i++) {
@@ -227,7 +251,8 @@ static void mark_used(struct scope *scope, const struct selection *s) {
 }
 
 int select_kernels(
-    const struct family *f, const struct registry *r, enum engine engine, struct selection *ret, struct trouble *trouble) {
+    const struct family *f, const struct registry *r, enum engine engine, struct selection *ret, struct trouble *trouble)
+{
     struct scope *const scopes[] = {f->cli, f->section, f->global};
     *ret = (struct selection){0};
     for (int i = 0; i < COUNT(scopes); i++) {
@@ -248,13 +273,15 @@ int select_kernels(
     return 0;
 }
 
-void selection_free(struct selection *s) {
+void selection_free(struct selection *s)
+{
     free(s->kernel);
     free(s->op);
     *s = (struct selection){0};
 }
 
-const struct setting *family_axis(const struct family *f, const char *name) {
+const struct setting *family_axis(const struct family *f, const char *name)
+{
     const struct scope *const scopes[] = {f->cli, f->section, f->global};
     for (int i = 0; i < COUNT(scopes); i++) {
         const struct setting *found = scope_axis(scopes[i], name);
@@ -263,7 +290,8 @@ const struct setting *family_axis(const struct family *f, const char *name) {
     return NULL;
 }
 
-static int unused_dim(struct place at, const char *name, const struct op *const *selected, int n_ops, struct trouble *trouble) {
+static int unused_dim(struct place at, const char *name, const struct op *const *selected, int n_ops, struct trouble *trouble)
+{
     const char *names[256];
     char        hint[128], list[128] = "";
     int         n = 0;
@@ -276,7 +304,8 @@ static int unused_dim(struct place at, const char *name, const struct op *const 
 }
 
 static int unused_tune(const struct setting *s, const struct op *const *selected, int n_ops, const struct registry *r,
-    struct trouble *trouble) {
+    struct trouble *trouble)
+{
     const char *names[256];
     char        hint[128];
     int         n = 0;
@@ -289,7 +318,8 @@ static int unused_tune(const struct setting *s, const struct op *const *selected
 }
 
 int selection_unused(const struct scope *scope, const struct op *const *selected, int n_ops, const struct registry *r,
-    struct trouble *trouble) {
+    struct trouble *trouble)
+{
     for (int i = 0; i < scope->n_axes; i++)
         if (!scope->axis[i].used) return unused_dim(scope->axis[i].at, scope->axis[i].axis.name, selected, n_ops, trouble);
     for (int i = 0; i < scope->n_tunes; i++)

@@ -4,12 +4,14 @@
 #include "figure.h"
 #include "registry.h"
 
-static bool drawable(const struct row *row) {
+static bool drawable(const struct row *row)
+{
     return row_status(row) == STATUS_OK && row->t_med_ns > 0;
 }
 
 /* Equal but for dim. Rows of one op have their dims in one order. */
-static bool beside(const struct row *a, const struct row *b, const char *dim) {
+static bool beside(const struct row *a, const struct row *b, const char *dim)
+{
     if (a->n_dims != b->n_dims || a->seed != b->seed || strcmp(a->op, b->op) || strcmp(a->engine, b->engine) ||
         strcmp(a->cache, b->cache))
         return false;
@@ -20,11 +22,13 @@ static bool beside(const struct row *a, const struct row *b, const char *dim) {
     return true;
 }
 
-bool slice_has(const struct slice *slice, const struct row *row) {
+bool slice_has(const struct slice *slice, const struct row *row)
+{
     return beside(slice->like, row, slice->dim);
 }
 
-bool dim_varies(const struct table *table, const char *op, const char *dim) {
+bool dim_varies(const struct table *table, const char *op, const char *dim)
+{
     int64_t first = INT64_MIN;
     for (int i = 0; i < table->n; i++) {
         int64_t value = strcmp(table->row[i].op, op) ? INT64_MIN : row_dim(&table->row[i], dim);
@@ -36,13 +40,15 @@ bool dim_varies(const struct table *table, const char *op, const char *dim) {
 }
 
 /* What the op says of a dim; NULL where this build doesn't know the op any more. */
-static const struct dim *op_says(const char *op, const char *dim) {
+static const struct dim *op_says(const char *op, const char *dim)
+{
     const struct op *known = op_find(op);
     int d = known ? op_dim(known, dim) : -1;
     return d < 0 ? NULL : &known->dim[d];
 }
 
-static int count_defaults(const struct row *row) {
+static int count_defaults(const struct row *row)
+{
     int n = 0;
     for (int i = 0; i < row->n_dims; i++) {
         const struct dim *said = op_says(row->op, row->dim[i].name);
@@ -52,7 +58,8 @@ static int count_defaults(const struct row *row) {
 }
 
 /* Counts x and points of a slice; a probe alone makes no figure. */
-static void measure(const struct table *table, struct slice *slice) {
+static void measure(const struct table *table, struct slice *slice)
+{
     int64_t *seen = must_alloc((size_t)table->n, sizeof(seen[0]));
     for (int i = 0; i < table->n; i++) {
         const struct row *row = &table->row[i];
@@ -71,7 +78,8 @@ struct slices {
     struct slice *slice;
 };
 
-static void add_slice(struct slices *to, const struct table *table, const struct row *like, const char *dim, int dim_index) {
+static void add_slice(struct slices *to, const struct table *table, const struct row *like, const char *dim, int dim_index)
+{
     for (int s = to->n - 1; s >= 0; s--) {
         if (to->slice[s].dim_index == dim_index && slice_has(&to->slice[s], like)) return;
     }
@@ -89,7 +97,8 @@ static void add_slice(struct slices *to, const struct table *table, const struct
 }
 
 /* Within an axis: more x, more points, more dims at their defaults, then the larger problem. */
-static int better_first(const void *p, const void *q) {
+static int better_first(const void *p, const void *q)
+{
     const struct slice *a = p, *b = q;
     if (a->dim_index != b->dim_index) return a->dim_index < b->dim_index ? -1 : 1;
     if (a->values != b->values) return a->values > b->values ? -1 : 1;
@@ -103,7 +112,8 @@ static int better_first(const void *p, const void *q) {
 }
 
 /* The first of each axis, then the second of each. */
-static struct slice *take_turns(struct slices from) {
+static struct slice *take_turns(struct slices from)
+{
     struct slice *ret = must_alloc((size_t)from.n, sizeof(ret[0]));
     if (from.n) qsort(from.slice, (size_t)from.n, sizeof(from.slice[0]), better_first);
     int n = 0;
@@ -117,7 +127,8 @@ static struct slice *take_turns(struct slices from) {
     return ret;
 }
 
-struct slice *slices_find(const struct table *table, int *ret_n) {
+struct slice *slices_find(const struct table *table, int *ret_n)
+{
     struct { char op[32], dim[24]; } axis[256];
     int n_axes = 0;
     struct slices found = {0};

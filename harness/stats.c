@@ -7,13 +7,15 @@
 
 static const double worth_a_mark = 0.01;  /* of the median */
 
-static int ascending(const void *a, const void *b) {
+static int ascending(const void *a, const void *b)
+{
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* A sorted copy, to be freed; NULL where n = 0 or any x is NaN. */
-static double *sort(const double *x, int n) {
+static double *sort(const double *x, int n)
+{
     for (int i = 0; i < n; i++) {
         if (isnan(x[i]))
             return NULL;
@@ -27,7 +29,8 @@ static double *sort(const double *x, int n) {
 }
 
 /* Linear between the neighbours, so that q = 0.5 is the usual median. n >= 1. */
-static double quantile(const double *sorted, int n, double q) {
+static double quantile(const double *sorted, int n, double q)
+{
     double at = q * (n - 1);
     int i = (int)at;
     if (i + 1 >= n || at == i)  /* also keeps inf - inf out */
@@ -53,14 +56,16 @@ double stats_geomean(const double *x, int n) {
 }
 
 /* ln of the probability of k heads in n throws. */
-static double log_binomial(int n, int k) {
+static double log_binomial(int n, int k)
+{
     int sign;
     return lgamma_r(n + 1.0, &sign) - lgamma_r(k + 1.0, &sign) - lgamma_r(n - k + 1.0, &sign) - n * log(2.0);
 }
 
 /* With B heads in n throws, the median lies within [x(lo), x(n-1-lo)] with probability 1 - 2 P(B <= lo): the largest lo that
  * leaves at least `confidence`. */
-void stats_median_ranks(int n, double confidence, int *ret_lo, int *ret_hi) {
+void stats_median_ranks(int n, double confidence, int *ret_lo, int *ret_hi)
+{
     *ret_lo = 0;
     *ret_hi = n > 0 ? n - 1 : 0;
     if (n < 6)
@@ -78,7 +83,8 @@ void stats_median_ranks(int n, double confidence, int *ret_lo, int *ret_hi) {
     *ret_hi = n - 1 - *ret_lo;
 }
 
-static double autocorrelation(const double *x, int n, double mean) {
+static double autocorrelation(const double *x, int n, double mean)
+{
     double together = 0, alone = 0;
     for (int i = 0; i < n; i++) {
         alone += (x[i] - mean) * (x[i] - mean);
@@ -90,7 +96,8 @@ static double autocorrelation(const double *x, int n, double mean) {
 
 /* Where to cut a sorted sample so that both parts are tightest, each with at least `least` samples; and the share of the variance
  * that the cut explains. */
-static int best_cut(const double *x, int n, int least, double mean, double *ret_share) {
+static int best_cut(const double *x, int n, int least, double mean, double *ret_share)
+{
     double all = 0, left = 0, best = 0;
     int cut = least;
     for (int i = 0; i < n; i++)
@@ -110,7 +117,8 @@ static int best_cut(const double *x, int n, int least, double mean, double *ret_
 /* Two heaps and a valley: the medians of both parts lie further apart than both interquartile ranges together, the middle third
  * between them is nearly empty (a normal or flat sample cut in two has a sixth of its samples there), and the cut explains more
  * variance than it does in 99 of 100 normal, flat or exponential samples of that size (found by simulation, n = 6 to 300). */
-static void find_modes(const double *sorted, struct summary *ret) {
+static void find_modes(const double *sorted, struct summary *ret)
+{
     int n = ret->n, least = n / 10 > 3 ? (n + 9) / 10 : 3;
     if (n < 2 * least || !isfinite(sorted[0]) || !isfinite(sorted[n - 1]))
         return;
@@ -136,7 +144,8 @@ struct median {
     double value, lo, hi;
 };
 
-static struct median median_of(const double *x, int n, double confidence) {
+static struct median median_of(const double *x, int n, double confidence)
+{
     int lo, hi;
     double *sorted = sort(x, n);
     stats_median_ranks(n, confidence, &lo, &hi);
@@ -145,7 +154,8 @@ static struct median median_of(const double *x, int n, double confidence) {
     return ret;
 }
 
-static bool drifts(const double *x, int n, double confidence, double median) {
+static bool drifts(const double *x, int n, double confidence, double median)
+{
     if (n < 9)
         return false;
     struct median first = median_of(x, n / 3, confidence), last = median_of(x + n - n / 3, n / 3, confidence);
@@ -153,7 +163,8 @@ static bool drifts(const double *x, int n, double confidence, double median) {
     return by > (first.hi - first.lo) + (last.hi - last.lo) && by > worth_a_mark * fabs(median);
 }
 
-struct summary stats_summarise(const double *x, int n, double confidence) {
+struct summary stats_summarise(const double *x, int n, double confidence)
+{
     struct summary ret = {n > 0 ? n : 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0, false, NAN, NAN, false};
     double *sorted = sort(x, n);
     if (!sorted)

@@ -127,7 +127,8 @@ static bool start_worker(struct supervisor *sv)
         end_worker(sv);
         if (*sv->interrupted) return false;
     }
-    if (sv->cli->wrap) die(EXIT_USAGE, "worker: ended before it began (exit code %d); check the words of --wrap", WEXITSTATUS(status));
+    if (sv->cli->wrap) die(EXIT_USAGE, "worker: ended before it began (exit code %d); check the words of --wrap",
+        WEXITSTATUS(status));
     die(EXIT_ENVIRONMENT, "worker: died three times before it could begin; see `kbench doctor`");
 }
 

@@ -26,11 +26,13 @@ struct sweep {
     struct trouble         trouble;
 };
 
-static const char *engine_name(enum engine engine) {
+static const char *engine_name(enum engine engine)
+{
     return engine == CUDA ? "cuda" : "host";
 }
 
-static void note_ops(struct sweep *s, const struct selection *selection) {
+static void note_ops(struct sweep *s, const struct selection *selection)
+{
     for (int i = 0; i < selection->n_ops; i++) {
         int k = 0;
         while (k < s->n_ops && s->op[k] != selection->op[i]) k++;
@@ -40,7 +42,8 @@ static void note_ops(struct sweep *s, const struct selection *selection) {
     }
 }
 
-static int build_family(struct sweep *s, const struct family *f) {
+static int build_family(struct sweep *s, const struct family *f)
+{
     struct selection selection;
     struct left_out  out = {0};
     int error = select_kernels(f, s->registry, s->machine->engine, &selection, &s->trouble);
@@ -59,7 +62,8 @@ static int build_family(struct sweep *s, const struct family *f) {
     return error;
 }
 
-static int build_sections(struct sweep *s) {
+static int build_sections(struct sweep *s)
+{
     for (int i = 0; i < s->job->n; i++) {
         const struct job_section *section = &s->job->section[i];
         struct scope  scope = {0};
@@ -73,14 +77,16 @@ static int build_sections(struct sweep *s) {
     return 0;
 }
 
-static int build_command(struct sweep *s) {
+static int build_command(struct sweep *s)
+{
     struct scope  none = {0};
     struct family f = {"this selection", {"", 0}, &s->command, &none, &s->global};
     return build_family(s, &f);
 }
 
 /* --row 'attn/splitk batch=64,ctx=128K,splits=4': dims and tunables in one list, what is missing by default. */
-static int build_row(struct sweep *s) {
+static int build_row(struct sweep *s)
+{
     char           words[512], *p = words + strcspn(text(words, sizeof words, "%s", s->cli->row), " \t"), *mark;
     struct place   at = {"--row", 0};
     struct fixed   fixed = {.at = at};
@@ -111,7 +117,8 @@ static int build_row(struct sweep *s) {
     return 0;
 }
 
-static int explain_nothing(struct sweep *s) {
+static int explain_nothing(struct sweep *s)
+{
     struct place here = {"", 0};
     const char  *engine = engine_name(s->machine->engine);
     if (s->invalid) return fail(&s->trouble, here, "every problem of this selection is refused: %s", s->why);
@@ -125,7 +132,8 @@ static int explain_nothing(struct sweep *s) {
 }
 
 /* [global]'s run-wide settings, and its seed and cache where sections leave them open, so that env.json names them. */
-static int take_settings(struct sweep *s) {
+static int take_settings(struct sweep *s)
+{
     static const char *const names[] = {"budget", "noise", "max-time", "rounds", "timeout", "seed", "cache"};
     for (int i = 0; i < COUNT(names); i++) {
         const struct job_key *key = job_find(&s->job->global, names[i]);
@@ -136,7 +144,8 @@ static int take_settings(struct sweep *s) {
     return 0;
 }
 
-static int build(struct sweep *s) {
+static int build(struct sweep *s)
+{
     TRY(scope_of_cli(s->cli, &s->command, &s->trouble));
     TRY(scope_of_section(&s->job->global, true, &s->global, &s->trouble));
     if (s->cli->row) return build_row(s);
@@ -148,7 +157,8 @@ static int build(struct sweep *s) {
 }
 
 int sweep_build(struct cli *cli, const struct registry *registry, const struct machine *machine, const struct jobfile *job,
-    struct plan *ret, char *ret_error, size_t size) {
+    struct plan *ret, char *ret_error, size_t size)
+{
     struct sweep s = {.cli = cli, .registry = registry, .machine = machine, .job = job};
     int error = build(&s);
     if (error) {
@@ -163,7 +173,8 @@ int sweep_build(struct cli *cli, const struct registry *registry, const struct m
     return error;
 }
 
-struct plan sweep_plan(struct cli *cli, const struct registry *registry, const struct machine *machine) {
+struct plan sweep_plan(struct cli *cli, const struct registry *registry, const struct machine *machine)
+{
     struct jobfile job = {0};
     struct plan    plan;
     char           why[1024];

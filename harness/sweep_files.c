@@ -8,11 +8,13 @@
 #include "base.h"
 #include "expand.h"
 
-static int by_name(const void *a, const void *b) {
+static int by_name(const void *a, const void *b)
+{
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int sweep_names(char ***ret) {
+int sweep_names(char ***ret)
+{
     char           path[4096];
     DIR           *folder = opendir(text(path, sizeof path, "%s/sweeps", source_root()));
     struct dirent *file;
@@ -29,7 +31,8 @@ int sweep_names(char ***ret) {
     return n;
 }
 
-static int no_file(const char *word, char *ret_error, size_t size) {
+static int no_file(const char *word, char *ret_error, size_t size)
+{
     char **names, hint[128];
     int    n = sweep_names(&names);
     did_you_mean(word, (const char *const *)names, n, hint, sizeof hint);
@@ -40,7 +43,8 @@ static int no_file(const char *word, char *ret_error, size_t size) {
 }
 
 /* A path as it is; a bare name in sweeps/ of the source tree. */
-static int read_named(const char *word, struct jobfile *job, char *ret_error, size_t size) {
+static int read_named(const char *word, struct jobfile *job, char *ret_error, size_t size)
+{
     size_t n = strlen(word);
     bool   ini = n > 4 && !strcmp(word + n - 4, ".ini");
     char   path[4096];
@@ -50,7 +54,8 @@ static int read_named(const char *word, struct jobfile *job, char *ret_error, si
     return jobfile_read(path, job, ret_error, size);
 }
 
-int sweep_files(const struct cli *cli, struct jobfile *job, char *ret_error, size_t size) {
+int sweep_files(const struct cli *cli, struct jobfile *job, char *ret_error, size_t size)
+{
     bool own = cli->kernels.n || cli->axes.n || cli->row;
     char path[4096];
     if (cli->row && (cli->args.n || cli->kernels.n || cli->axes.n || cli->tunes.n)) {
@@ -69,7 +74,8 @@ int sweep_files(const struct cli *cli, struct jobfile *job, char *ret_error, siz
     return 0;
 }
 
-const struct entry *row_kernel(const struct registry *r, const char *name, struct place at, struct trouble *trouble) {
+const struct entry *row_kernel(const struct registry *r, const char *name, struct place at, struct trouble *trouble)
+{
     const struct entry *e = registry_find(r, name);
     if (e && !(e->kernel->promises & ORACLE)) return e;
     if (e) return fail(trouble, at, "%s: is the reference of large problems, which the check runs by itself", name), NULL;
@@ -82,7 +88,8 @@ const struct entry *row_kernel(const struct registry *r, const char *name, struc
 }
 
 int row_word(const struct op *op, const struct kernel *k, const char *word, struct place at, struct group *g, struct fixed *fixed,
-             struct trouble *trouble) {
+             struct trouble *trouble)
+{
     const char *names[MAX_DIMS + MAX_TUNABLES], *equals = strchr(word, '='), *p = equals ? equals + 1 : "", *why = "";
     char        name[32], hint[128];
     int64_t     value;

@@ -5,7 +5,8 @@
 #include "base.h"
 #include "csv.h"
 
-int table_write_header(FILE *file, int n_dims, const char *const *dims) {
+int table_write_header(FILE *file, int n_dims, const char *const *dims)
+{
     struct csv_out out = {0};
     for (int c = 0; c < n_columns; c++) {
         if (columns[c].kind != COLUMN_DIMS) {
@@ -21,7 +22,8 @@ int table_write_header(FILE *file, int n_dims, const char *const *dims) {
     return error;
 }
 
-static void demand_columns(int n_dims, const char *const *dims, const struct row *row) {
+static void demand_columns(int n_dims, const char *const *dims, const struct row *row)
+{
     for (int i = 0; i < row->n_dims; i++) {
         int d = 0;
         while (d < n_dims && strcmp(dims[d], row->dim[i].name))
@@ -32,7 +34,8 @@ static void demand_columns(int n_dims, const char *const *dims, const struct row
     }
 }
 
-int table_write_row(FILE *file, int n_dims, const char *const *dims, const struct row *row) {
+int table_write_row(FILE *file, int n_dims, const char *const *dims, const struct row *row)
+{
     struct csv_out out = {0};
     demand_columns(n_dims, dims, row);
     for (int c = 0; c < n_columns; c++) {
@@ -62,7 +65,8 @@ int table_write_row(FILE *file, int n_dims, const char *const *dims, const struc
 /* What each column of a file holds: an index into columns[], a dim as DIM_COLUMN + its number, or OTHER. */
 enum { OTHER = -1, DIM_COLUMN = 1000 };
 
-static int column_find(const char *name) {
+static int column_find(const char *name)
+{
     for (int c = 0; c < n_columns; c++) {
         if (columns[c].kind != COLUMN_DIMS && !strcmp(columns[c].name, name))
             return c;
@@ -71,7 +75,8 @@ static int column_find(const char *name) {
 }
 
 /* The nearest known column before (step -1) or after (step 1) cell i, or OTHER. */
-static int known_beside(const struct csv_in *in, int i, int step) {
+static int known_beside(const struct csv_in *in, int i, int step)
+{
     for (i += step; i >= 0 && i < in->n; i += step) {
         int c = column_find(in->cell[i]);
         if (c != OTHER)
@@ -80,7 +85,8 @@ static int known_beside(const struct csv_in *in, int i, int step) {
     return OTHER;
 }
 
-static bool among_dims(const struct csv_in *in, int i) {
+static bool among_dims(const struct csv_in *in, int i)
+{
     int dims = 0;
     while (columns[dims].kind != COLUMN_DIMS)
         dims++;
@@ -88,7 +94,8 @@ static bool among_dims(const struct csv_in *in, int i) {
 }
 
 /* Fills what[] for the header in `in`. NULL, or why it's not a header of rows.csv. */
-static const char *read_header(const struct csv_in *in, struct table *table, int *what) {
+static const char *read_header(const struct csv_in *in, struct table *table, int *what)
+{
     bool seen[256] = {false};
     for (int i = 0; i < in->n; i++) {
         what[i] = column_find(in->cell[i]);
@@ -108,7 +115,8 @@ static const char *read_header(const struct csv_in *in, struct table *table, int
     return NULL;
 }
 
-static const char *read_dim(struct row *row, const char *name, const char *cell) {
+static const char *read_dim(struct row *row, const char *name, const char *cell)
+{
     int64_t value;
     if (cell_whole(cell, &value))
         return "not a whole number";
@@ -122,7 +130,8 @@ static const char *read_dim(struct row *row, const char *name, const char *cell)
 }
 
 /* NULL, or why the cell can't be what the column holds. */
-static const char *read_cell(struct row *row, const struct column *column, const char *cell) {
+static const char *read_cell(struct row *row, const struct column *column, const char *cell)
+{
     char *to = (char *)row + column->offset;
     switch (column->kind) {
     case COLUMN_TEXT:
@@ -139,14 +148,16 @@ static const char *read_cell(struct row *row, const struct column *column, const
     }
 }
 
-static struct row *add_row(struct table *table) {
+static struct row *add_row(struct table *table)
+{
     if ((table->n & (table->n - 1)) == 0)
         table->row = must_grow(table->row, table->n ? 2 * (size_t)table->n : 1, sizeof(table->row[0]));
     row_clear(&table->row[table->n]);
     return &table->row[table->n++];
 }
 
-static int refuse(const char *path, const struct csv_in *in, const char *cell, const char *why, char *ret_error, size_t size) {
+static int refuse(const char *path, const struct csv_in *in, const char *cell, const char *why, char *ret_error, size_t size)
+{
     if (cell)
         text(ret_error, size, "%s:%d: '%.40s': %s", path, in->line, cell, why);
     else
@@ -155,7 +166,8 @@ static int refuse(const char *path, const struct csv_in *in, const char *cell, c
 }
 
 static int read_rows(const char *path, struct csv_in *in, struct table *table, int n, const int *what,
-    char *ret_error, size_t size) {
+    char *ret_error, size_t size)
+{
     const char *why = NULL;
     int more;
     while ((more = csv_next(in, &why)) > 0) {
@@ -184,7 +196,8 @@ static int read_rows(const char *path, struct csv_in *in, struct table *table, i
     return 0;
 }
 
-int table_read(const char *path, struct table *ret, char *ret_error, size_t size) {
+int table_read(const char *path, struct table *ret, char *ret_error, size_t size)
+{
     struct csv_in in;
     struct table table = {0};
     const char *why = NULL;
@@ -211,7 +224,8 @@ int table_read(const char *path, struct table *ret, char *ret_error, size_t size
     return error;
 }
 
-void table_free(struct table *table) {
+void table_free(struct table *table)
+{
     free(table->row);
     *table = (struct table){0};
 }

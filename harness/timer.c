@@ -175,7 +175,8 @@ static int take_round(struct timer *timer, int placement, int round, int *ret_la
         struct sample *taken = &lane->sample[lane->n];
         *ret_lane = l;
         tell(timer, l, "timed sample");
-        *taken = (struct sample){.placement = placement, .round = round, .position = position, .at_s = now_s(), .sm_clock_MHz = timer->dev->ops->clock_MHz(timer->dev)};
+        *taken = (struct sample){.placement = placement, .round = round, .position = position, .at_s = now_s(),
+            .sm_clock_MHz = timer->dev->ops->clock_MHz(timer->dev)};
         TRY(sample(timer, lane, &taken->t_ns, &first));
         lane->n++;
     }

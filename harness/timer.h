@@ -1,11 +1,11 @@
 /* How long: all kernels of a group in interleaved, order-balanced rounds over one ring of input sets. Knows no op and no tolerance.
+ *  The ring is cut into chunks. All kernels share one cursor: each sample starts where the last one of any kernel ended, so
+ * that between two visits of a set always a whole ring goes by and no sample finds its inputs in a cache. A sample is so many
+ * chunks that it lasts dev->sample_s; its time a call goes into the round.
  *
- * The ring is cut into chunks. All kernels share one cursor: each sample starts where the last one of any kernel ended, so that
- * between two visits of a set always a whole ring goes by and no sample finds its inputs in a cache. A sample is so many chunks
- * that it lasts dev->sample_s; its time a call goes into the round.
- *
- * Where data lies in memory moves a time by some per cent and stays the same for a whole process, so that rounds alone can't see it.
- * Rounds are therefore taken at several placements, at each until they are narrow; median and interval are over all of them. */
+ * Where data lies in memory moves a time by some per cent and stays the same for a whole process, so that rounds alone can't see
+ * it. Rounds are therefore taken at several placements, at each until they are narrow; median and interval are over all of
+ * them. */
 #ifndef KBENCH_TIMER_H
 #define KBENCH_TIMER_H
 

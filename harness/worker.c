@@ -130,7 +130,8 @@ static int time_variants(struct worker *worker, struct timer *timer, struct boun
     struct workload *w = &worker->workload;
     *timer = (struct timer){.dev = worker->dev, .w = w, .timing = job->timing, .seed = job->group.seed, .step = tell_board,
                             .step_arg = worker, .step_lane = &worker->variant, .warm_s = 0.02,
-                            .placements = worker->dev->machine.engine == CUDA ? PLACEMENTS : 1, .move = move_ring, .move_arg = worker,
+                            .placements = worker->dev->machine.engine == CUDA ? PLACEMENTS : 1, .move = move_ring,
+                                .move_arg = worker,
                             .lane = must_alloc(MAX_VARIANTS, sizeof *timer->lane)};
     for (int v = 0; v < job->group.n; v++)
         if (job->verdict[v].status == STATUS_OK) map[timer->n_lanes++] = v;
@@ -179,7 +180,8 @@ static void decide_all(struct worker *worker, int error, const char *what)
 {
     struct bound nobody = {.w = &worker->workload};
     for (int v = 0; v < worker->job->group.n; v++)
-        if (!worker->job->decided[v] || worker->job->verdict[v].status == STATUS_OK) decide(worker, v, verdict_of_error(&nobody, error, what));
+        if (!worker->job->decided[v] || worker->job->verdict[v].status == STATUS_OK) decide(worker, v, verdict_of_error(&nobody,
+            error, what));
 }
 
 static void run_timed(struct worker *worker, struct done *done)

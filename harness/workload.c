@@ -154,7 +154,8 @@ static int check_buffers(struct workload *w)
         char *base = p;
         TRY(w->dev->ops->set(w->dev, base, GUARD_BYTE, GUARD_BYTES + 16));
         TRY(w->dev->ops->set(w->dev, base + GUARD_BYTES + 16 + bytes, GUARD_BYTE, GUARD_BYTES));
-        w->check[t] = (struct arg){base + GUARD_BYTES + 16, w->shape[t].check_stride};   /* rows start at 16 mod 256: no more is promised */
+        /* rows start at 16 mod 256: no more is promised */
+        w->check[t] = (struct arg){base + GUARD_BYTES + 16, w->shape[t].check_stride};
     }
     return 0;
 }
@@ -199,7 +200,8 @@ bool workload_guards_ok(struct workload *w, int *ret_error, char *ret_why, size_
             for (int i = 0; i < GUARD_BYTES; i++) {
                 int byte = side ? i : GUARD_BYTES - 1 - i;
                 if (guard[byte] == GUARD_BYTE) continue;
-                text(ret_why, size, "wrote %d bytes %s of %s", side ? byte + 1 : GUARD_BYTES - byte, side ? "behind the end" : "before the begin",
+                text(ret_why, size, "wrote %d bytes %s of %s", side ? byte + 1 : GUARD_BYTES - byte, side ? "behind the end"
+                    : "before the begin",
                      w->op->tensor[t].name);
                 return false;
             }

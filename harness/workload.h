@@ -23,7 +23,8 @@ struct block {
     size_t bytes;
 };
 
-enum { BLOCK_CHECK, BLOCK_RING = MAX_TENSORS, BLOCK_WORKSPACE = 2 * MAX_TENSORS, BLOCK_ZEROED, BLOCK_ORACLE, BLOCKS = BLOCK_ORACLE + MAX_TENSORS };
+enum { BLOCK_CHECK, BLOCK_RING = MAX_TENSORS, BLOCK_WORKSPACE = 2 * MAX_TENSORS, BLOCK_ZEROED, BLOCK_ORACLE,
+    BLOCKS = BLOCK_ORACLE + MAX_TENSORS };
 
 /* Sizes of one tensor of the problem at hand. */
 struct shape {
@@ -60,7 +61,8 @@ struct workload {
     uint64_t          check_hash[MAX_TENSORS];             /* of the inputs as put */
     int               sets;                                /* in the ring */
     double            touched_bytes;                       /* of one set, inputs */
-    double            bytes, flop;                         /* op.bytes and op.flop of a call, mean over the ring; reads of all inputs */
+    /* op.bytes and op.flop of a call, mean over the ring; reads of all inputs */
+    double            bytes, flop;
     struct arg       *ring;                                /* sets x MAX_TENSORS */
     struct block      block[BLOCKS];
     char              error[320];                          /* what failed, for people */
@@ -69,8 +71,8 @@ struct workload {
 /* Sizes, host tensors and references of a problem. oracle: an ORACLE kernel of the op with code for this device, or NULL. budget_s:
  * CPU time for references before the oracle, or a share of the items, has to do. 0, DEV_OOM, or a device error. */
 int workload_prepare(struct workload *, const struct problem *, const struct kernel *oracle, double budget_s);
-/* Guarded buffers; then puts set `set` into them: inputs as they should be, those that a kernel with `reads` (0: all) does not read NaN,
- * outputs untouched. */
+/* Guarded buffers; then puts set `set` into them: inputs as they should be, those that a kernel with `reads` (0: all) does not
+ * read NaN, outputs untouched. */
 int workload_check_buffers(struct workload *);
 int workload_put(struct workload *, int set, uint64_t reads);
 int workload_poison_outputs(struct workload *, int byte);
@@ -78,8 +80,8 @@ int workload_poison_outputs(struct workload *, int byte);
  * are not told apart from damage by sign, so they come in *ret_error. */
 bool workload_guards_ok(struct workload *, int *ret_error, char *ret_why, size_t size);
 bool workload_inputs_ok(struct workload *, int *ret_error, char *ret_why, size_t size);
-/* Fills the ring: at least bytes of touched inputs, or one set where bytes is 0. Other placements (0 .. PLACEMENTS - 1) put the same
- * sets to other addresses. */
+/* Fills the ring: at least bytes of touched inputs, or one set where bytes is 0. Other placements (0 .. PLACEMENTS - 1) put the
+ * same sets to other addresses. */
 int workload_ring(struct workload *, double bytes, int placement);
 
 int  workload_block(struct workload *, int which, size_t bytes, void **ret);   /* grow-only */

@@ -81,9 +81,10 @@ static __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t p
     while (!done);
 }
 
-/* Registers of a thread, by all warps of an aligned group of four: what some give up, others may take. Only code for one exact architecture
- * (sm_90a, sm_120a, ...) can; elsewhere nothing happens. */
-#if defined __CUDA_ARCH_FEAT_SM90_ALL || defined __CUDA_ARCH_FEAT_SM100_ALL || defined __CUDA_ARCH_FEAT_SM120_ALL || defined __CUDA_ARCH_SPECIFIC__
+/* Registers of a thread, by all warps of an aligned group of four: what some give up, others may take. Only code for one exact
+ * architecture (sm_90a, sm_120a, ...) can; elsewhere nothing happens. */
+#if defined __CUDA_ARCH_FEAT_SM90_ALL || defined __CUDA_ARCH_FEAT_SM100_ALL || defined __CUDA_ARCH_FEAT_SM120_ALL || \
+    defined __CUDA_ARCH_SPECIFIC__
 #define MOVES_REGISTERS 1
 #else
 #define MOVES_REGISTERS 0
@@ -124,7 +125,8 @@ static __device__ __forceinline__ float exp2_fast(float x) {
     return y;
 }
 
-/* x, from now on in a register: the compiler can't know that it could compute it again, which it likes to do in the middle of a loop. */
+/* x, from now on in a register: the compiler can't know that it could compute it again, which it likes to do in the middle of a
+ * loop. */
 static __device__ __forceinline__ uint32_t pinned(uint32_t x) {
     asm volatile("shfl.sync.idx.b32 %0, %0, %1, 0x1f, 0xffffffff;" : "+r"(x) : "r"(threadIdx.x % WARP));
     return x;

@@ -1,6 +1,5 @@
 /* A kernel: one way to compute an op. One file, one KERNEL definition at its end, one line in kernels/meson.build.
- *
- * The file's path below kernels/ without its ending is the kernel's name; the build passes it in, so that a copied file needs
+ *  The file's path below kernels/ without its ending is the kernel's name; the build passes it in, so that a copied file needs
  * no edit. The same header compiled into a shared object makes an out-of-tree kernel (kbench --plugin ./mine.so).
  */
 #ifndef KBENCH_KERNEL_H
@@ -36,7 +35,8 @@ struct tunable {
 };
 
 /* A tensor as a kernel sees it. Rows start at multiples of 16 bytes. stride: bytes from row to row, >= row_bytes; rows shorter
- * than 16 bytes, and those of BYTES tensors, are dense. A view into a larger tensor is fine: between rows lies somebody else's data. */
+ * than 16 bytes, and those of BYTES tensors, are dense. A view into a larger tensor is fine: between rows lies somebody else's
+ * data. */
 struct arg {
     void   *p;
     int64_t stride;

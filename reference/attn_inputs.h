@@ -53,10 +53,10 @@ void attn_item_rows(const struct problem *, int t, int64_t item, int64_t *ret_ro
 
 void *attn_memory(size_t bytes);   /* to be freed */
 
-/* op.dim and op.tensor. out: 3e-3. Weights and a result in bf16, each off by up to 2^-8, leave most rows near 2e-3; where few entries
- * share the weight, one row in some thousand passes 3e-3 for that alone, so that a kernel has to keep more of its weights there. abs
- * lets no more through than the rounding of an exact zero. lse: the bound of an element is 8 abs, that is 1e-3; rel_l2 is what sums of
- * 512 floats lose with logits in the hundreds. */
+/* op.dim and op.tensor. out: 3e-3. Weights and a result in bf16, each off by up to 2^-8, leave most rows near 2e-3; where few
+ * entries share the weight, one row in some thousand passes 3e-3 for that alone, so that a kernel has to keep more of its
+ * weights there. abs lets no more through than the rounding of an exact zero. lse: the bound of an element is 8 abs, that is
+ * 1e-3; rel_l2 is what sums of 512 floats lose with logits in the hundreds. */
 #define ATTN_DIMS                                                                                                              \
     [ATTN_BATCH] = {"batch", "requests", 16, 1, 4096, .ideal = 1},                                                             \
     [ATTN_HEADS] = {"heads", "heads", 64, 8, 128, .ideal = 1},                                                                 \

@@ -9,7 +9,8 @@ import sys
 
 
 def main():
-    dry = subprocess.run([sys.argv[1], "--dryrun", "-c", "-x", "cu", "/dev/null"], capture_output=True, text=True, check=False).stderr
+    dry = subprocess.run([sys.argv[1], "--dryrun", "-c", "-x", "cu", "/dev/null"], capture_output=True, text=True,
+        check=False).stderr
     for line in dry.splitlines():
         if line.startswith("#$ INCLUDES="):
             for word in shlex.split(line[len("#$ INCLUDES="):]):

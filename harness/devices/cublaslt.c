@@ -29,7 +29,8 @@ struct lt {
                                                      cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                                      cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t *, int *);
     cublasStatus_t (*cublasLtMatmul)(cublasLtHandle_t, cublasLtMatmulDesc_t, const void *, const void *, cublasLtMatrixLayout_t,
-                                     const void *, cublasLtMatrixLayout_t, const void *, const void *, cublasLtMatrixLayout_t, void *,
+                                     const void *, cublasLtMatrixLayout_t, const void *, const void *, cublasLtMatrixLayout_t,
+                                         void *,
                                      cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t *, void *, size_t, cudaStream_t);
 };
 
@@ -86,7 +87,8 @@ static int set_up(struct product *p, int n)
     TRY(lt->cublasLtMatrixLayoutCreate(&p->layout, CUDA_R_16BF, (uint64_t)n, (uint64_t)n, n));
     TRY(lt->cublasLtMatmulPreferenceCreate(&p->preference));
     TRY(lt->cublasLtMatmulPreferenceSetAttribute(p->preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room));
-    TRY(lt->cublasLtMatmulAlgoGetHeuristic(p->handle, p->desc, p->layout, p->layout, p->layout, p->layout, p->preference, 1, &p->choice,
+    TRY(lt->cublasLtMatmulAlgoGetHeuristic(p->handle, p->desc, p->layout, p->layout, p->layout, p->layout, p->preference, 1,
+        &p->choice,
                                            &found));
     return !found;
 }
@@ -103,7 +105,8 @@ static void tear_down(struct product *p)
 static int multiply(const struct product *p, cudaStream_t stream)
 {
     const float one = 1, zero = 0;
-    return p->lt->cublasLtMatmul(p->handle, p->desc, &one, p->a, p->layout, p->b, p->layout, &zero, p->c, p->layout, p->c, p->layout,
+    return p->lt->cublasLtMatmul(p->handle, p->desc, &one, p->a, p->layout, p->b, p->layout, &zero, p->c, p->layout, p->c,
+        p->layout,
                                  &p->choice.algo, p->workspace, WORKSPACE, stream);
 }
 

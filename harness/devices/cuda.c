@@ -116,7 +116,8 @@ static int look_at_nodes(cudaGraph_t captured, char *ret_why, size_t size)
         enum cudaGraphNodeType type;
         if (cudaGraphNodeGetType(node[i], &type)) continue;
         kernels += type == cudaGraphNodeTypeKernel;
-        if (type == cudaGraphNodeTypeMemAlloc || type == cudaGraphNodeTypeMemFree) text(ret_why, size, "launch allocates: the captured graph has a memory allocation node");
+        if (type == cudaGraphNodeTypeMemAlloc || type == cudaGraphNodeTypeMemFree) text(ret_why, size,
+            "launch allocates: the captured graph has a memory allocation node");
         if (type == cudaGraphNodeTypeHost) text(ret_why, size, "launch calls back to the host: the captured graph has a host node");
     }
     free(node);
@@ -142,7 +143,8 @@ static int cuda_capture(struct dev *dev, enqueue_fn *enqueue, void *arg, struct 
         return DEV_FORBIDDEN;
     }
     *ret_nodes = look_at_nodes(captured, ret_why, size);
-    if (!*ret_nodes && !*ret_why) text(ret_why, size, "launch put no kernel into the captured graph: it used another stream, or none");
+    if (!*ret_nodes && !*ret_why) text(ret_why, size,
+        "launch put no kernel into the captured graph: it used another stream, or none");
     cudaGraphExec_t exec = NULL;
     int error = *ret_why ? DEV_FORBIDDEN : (int)cudaGraphInstantiate(&exec, captured, 0);
     cudaGraphDestroy(captured);
@@ -229,7 +231,8 @@ static const struct dev_ops cuda_ops = {
     .alloc = cuda_alloc, .free = cuda_free, .put = cuda_put, .get = cuda_get, .set = cuda_set, .scatter = cuda_scatter_rows,
     .sync = cuda_sync, .hash = cuda_hash_bytes, .free_bytes = cuda_free_bytes, .capture = cuda_capture, .replay = cuda_replay,
     .drop = cuda_drop, .time = cuda_time, .asynchronous = cuda_asynchronous, .poison_shared = cuda_poison,
-    .unsupported = cuda_unsupported, .error_text = cuda_error_text, .measure = cuda_measure, .clock_MHz = cuda_clock_MHz, .close = cuda_close,
+    .unsupported = cuda_unsupported, .error_text = cuda_error_text, .measure = cuda_measure, .clock_MHz = cuda_clock_MHz,
+        .close = cuda_close,
 };
 
 static int describe(struct cuda *cuda, int ordinal)
@@ -245,10 +248,12 @@ static int describe(struct cuda *cuda, int ordinal)
                                      .memory_bytes = (int64_t)prop.totalGlobalMem};
     text(machine->name, sizeof machine->name, "%s", prop.name);
     text(machine->toolkit, sizeof machine->toolkit, "%d.%d", version / 1000, version % 1000 / 10);
-    text(machine->features, sizeof machine->features, "%d SMs, sm_%d, L2 %d MB, %.0f GB", prop.multiProcessorCount, machine->facts.sm,
+    text(machine->features, sizeof machine->features, "%d SMs, sm_%d, L2 %d MB, %.0f GB", prop.multiProcessorCount,
+        machine->facts.sm,
          prop.l2CacheSize >> 20, (double)prop.totalGlobalMem * 1e-9);
     const unsigned char *u = (const unsigned char *)prop.uuid.bytes;
-    text(machine->uuid, sizeof machine->uuid, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2],
+    text(machine->uuid, sizeof machine->uuid, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
+        u[1], u[2],
          u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
     cuda->nvml = nvml_open(machine->uuid);
     nvml_describe(cuda->nvml, machine);

@@ -30,7 +30,8 @@ static int enqueue(void *arg)
     case WORK_LATENCY:   /* each node its own slot and row, far from the last, so that nothing of it is in a cache */
         for (size_t i = 0; i < NODES; i++) {
             size_t at = work->bytes / NODES * i;
-            TRY(cuda_latency((const int32_t *)(work->block + at), work->block + at + (1 << 20), work->block + at + (2 << 20), stream));
+            TRY(cuda_latency((const int32_t *)(work->block + at), work->block + at + (1 << 20), work->block + at + (2 << 20),
+                stream));
         }
         return 0;
     case WORK_EMPTY:
@@ -54,7 +55,8 @@ static int best_ns(struct work *work, int which, double *ret)
     int error = 0;
     for (int i = 0; i < REPEATS && !error; i++) {
         double ns;   /* a pass over the block first: what the last replay left in L2 is gone */
-        if (which == WORK_LATENCY) error = cuda_read(work->block, work->bytes, dev->machine.facts.sm_count * 4, work->out, dev->stream);
+        if (which == WORK_LATENCY) error = cuda_read(work->block, work->bytes, dev->machine.facts.sm_count * 4, work->out,
+            dev->stream);
         if (!error) error = dev->ops->time(dev, &graph, 1, &ns);
         if (!error) *ret = fmin(*ret, ns);
     }

@@ -100,7 +100,8 @@ int cuda_hash(const void *src, size_t words, uint64_t *sum, cudaStream_t stream)
     return cudaGetLastError();
 }
 
-int cuda_scatter(void *dst, int64_t stride, int64_t row_bytes, const int64_t *row, int64_t n, const void *packed, cudaStream_t stream)
+int cuda_scatter(void *dst, int64_t stride, int64_t row_bytes, const int64_t *row, int64_t n, const void *packed,
+    cudaStream_t stream)
 {
     if (!n) return cudaSuccess;
     scatter_kernel<<<(unsigned)n, 128, 0, stream>>>((uint32_t *)dst, stride / 4, row_bytes / 4, row, (const uint32_t *)packed);

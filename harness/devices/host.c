@@ -18,7 +18,8 @@ struct graph {
     void       *arg;
 };
 
-/* Large blocks come from mmap with huge pages asked for: first touches are cheaper, and a block that is not touched costs nothing. */
+/* Large blocks come from mmap with huge pages asked for: first touches are cheaper, and a block that is not touched costs
+ * nothing. */
 static int host_alloc(struct dev *dev, size_t bytes, void **ret)
 {
     if (bytes > (size_t)dev->machine.facts.memory_bytes) return DEV_OOM;
@@ -199,7 +200,8 @@ static const struct dev_ops host_ops = {
     .alloc = host_alloc, .free = host_free, .put = host_put, .get = host_get, .set = host_set, .scatter = host_scatter,
     .sync = host_sync, .hash = host_hash, .free_bytes = host_free_bytes, .capture = host_capture, .replay = host_replay,
     .drop = host_drop, .time = host_time, .asynchronous = host_asynchronous, .poison_shared = host_poison_shared,
-    .unsupported = host_unsupported, .error_text = host_error_text, .measure = host_measure, .clock_MHz = host_clock_MHz, .close = host_close,
+    .unsupported = host_unsupported, .error_text = host_error_text, .measure = host_measure, .clock_MHz = host_clock_MHz,
+        .close = host_close,
 };
 
 struct dev *dev_open_host(void)

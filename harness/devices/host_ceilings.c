@@ -77,7 +77,8 @@ void host_describe(struct machine *ret)
     text(ret->name, sizeof ret->name, "%s, %d threads", model, threads);
     text(ret->uuid, sizeof ret->uuid, "host");
     text(ret->toolkit, sizeof ret->toolkit, "gcc " __VERSION__);
-    text(ret->features, sizeof ret->features, "matrix unit %s, LLC %lld MB", unit[matrix_unit()], (long long)(last_level_cache() >> 20));
+    text(ret->features, sizeof ret->features, "matrix unit %s, LLC %lld MB", unit[matrix_unit()],
+        (long long)(last_level_cache() >> 20));
     ret->facts = (struct device){.sm_count = threads, .l2_bytes = last_level_cache(),
                                  .memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)};
 }
@@ -220,7 +221,8 @@ static void measure_latency(struct ceilings *ret, uint32_t *block, int64_t n)
     enum { HOPS = 20000 };
     uint64_t at = 1;
     double begin = now_s();
-    for (int i = 0; i < HOPS; i++) at = (at * 6364136223846793005ull + 1442695040888963407ull + block[(at >> 20) % (uint64_t)n]) | 1;
+    for (int i = 0; i < HOPS; i++)
+        at = (at * 6364136223846793005ull + 1442695040888963407ull + block[(at >> 20) % (uint64_t)n]) | 1;
     double hop_ns = (now_s() - begin) / HOPS * 1e9;
     __asm__ volatile("" : : "r"(at));
     ret->latency_ns = 2 * hop_ns;   /* an index, then the row that it names */

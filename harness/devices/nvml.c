@@ -32,7 +32,8 @@ struct nvml *nvml_open(const char *uuid)
     struct nvml nvml = {.library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)};
     if (!nvml.library) return NULL;
     bool all = find(nvml.library, "nvmlInit_v2", &init) && find(nvml.library, "nvmlDeviceGetHandleByUUID", &by_uuid) &&
-               find(nvml.library, "nvmlShutdown", &nvml.shutdown) && find(nvml.library, "nvmlSystemGetDriverVersion", &nvml.driver) &&
+               find(nvml.library, "nvmlShutdown", &nvml.shutdown) && find(nvml.library, "nvmlSystemGetDriverVersion",
+                   &nvml.driver) &&
                find(nvml.library, "nvmlDeviceGetClockInfo", &nvml.clock) &&
                find(nvml.library, "nvmlDeviceGetPowerUsage", &nvml.power) &&
                find(nvml.library, "nvmlDeviceGetTemperature", &nvml.temperature);

@@ -1,7 +1,7 @@
 /* What the CUDA kernels of op attn share: tensors as a kernel parameter, the joined slot list, softmax in base 2.
- *
- * The two lists of a request are read as one: entries [0, window) are the live window slots, entries [window, n) the live top-k
- * slots. So a short window leaves no gap in a tile, and a slot past a length is not looked at. All offsets are 64 bits wide.
+ *  The two lists of a request are read as one: entries [0, window) are the live window slots, entries [window, n) the live
+ * top-k slots. So a short window leaves no gap in a tile, and a slot past a length is not looked at. All offsets are 64 bits
+ * wide.
  */
 #ifndef KBENCH_ATTN_CUH
 #define KBENCH_ATTN_CUH
@@ -69,8 +69,8 @@ static __device__ __forceinline__ float *attn_lse(const attn_args &a, int64_t b,
     return (float *)attn_row<ATTN_LSE>(a, b) + head;
 }
 
-/* From the base m of a row's weights (its maximum or near it; -inf: no entry), its sum of 2^(s - m) and its sink: what to multiply the
- * weighted sum by. A sink far above m must give tiny numbers and no infinity, hence the common maximum. */
+/* From the base m of a row's weights (its maximum or near it; -inf: no entry), its sum of 2^(s - m) and its sink: what to
+ * multiply the weighted sum by. A sink far above m must give tiny numbers and no infinity, hence the common maximum. */
 static __device__ __forceinline__ float attn_finish(float m, float sum, float sink_log2) {
     if (!(sum > 0))
         return 0;

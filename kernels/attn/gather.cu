@@ -6,8 +6,8 @@
 
 static constexpr int WARPS = 4, ROWS = 2;  /* more rows a warp are no faster at any batch, one is slower from 64 requests on */
 
-/* Slot of entry i, counted over the full widths of both lists: length and slot are loaded side by side, and a slot past the length is
- * dropped unseen. One latency less than through the joined list. */
+/* Slot of entry i, counted over the full widths of both lists: length and slot are loaded side by side, and a slot past the
+ * length is dropped unseen. One latency less than through the joined list. */
 static __device__ __forceinline__ int32_t slot_of(const attn_args &a, int64_t b, int32_t i) {
     if (i >= a.window + a.topk)
         return -1;

@@ -1,8 +1,7 @@
 /* Attention on gathered blocks of entries that serve all heads, for attn and attn_fp8. Includer: host_rows.h of the op before it;
  * MMA_SPLITS(tune), how many parts each request is cut into, 0 for as many as the threads need (so: no include guard).
- *
- * One thread takes a request, or a part of its lists. It copies up to 128 rows out of the shuffled pages, as bf16 or wider, and
- * computes, with heads side by side in the vector lanes,
+ *  One thread takes a request, or a part of its lists. It copies up to 128 rows out of the shuffled pages, as bf16 or wider,
+ * and computes, with heads side by side in the vector lanes,
  *     s[row, head] = kv[row, :] . q[:, head]           product 1, over 512 dims
  *     p[row, head] = exp(s - running maximum)          no sum across lanes, ever
  *     out[head, :] = rescale * out + p[:, head] . kv   product 2, over rows
@@ -170,8 +169,9 @@ HOST_CLONES static void mma_remainder(float *s, int64_t n)
     for (int64_t i = 0; i < n; i++) s[i] -= host_f32(host_bf16(s[i]));
 }
 
-/* Up to so many entries a request the weights' remainders are multiplied too. A weight in bf16 is wrong by up to 2^-8, and where few
- * entries share the weight these errors don't average out: of 1,536 heads over 48 entries one was 3.01e-3 off for that alone. */
+/* Up to so many entries a request the weights' remainders are multiplied too. A weight in bf16 is wrong by up to 2^-8, and where
+ * few entries share the weight these errors don't average out: of 1,536 heads over 48 entries one was 3.01e-3 off for that
+ * alone. */
 enum { FEW = 256 };
 
 /* One block of rows into the running result. few: see FEW. */

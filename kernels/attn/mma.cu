@@ -1,11 +1,13 @@
 /* attn/mma: a block gathers a KV tile once, by asynchronous copies, for up to 32 heads of a request; both products by mma.sync.
- * KV moves once per 32 heads (the second group finds it in L2) into a ring of tiles in shared memory, and runs ahead across requests.
- * Limit: shared-memory and tensor-core rate of one SM a (request, 32 heads); without a split, small batches leave SMs idle.
+ * KV moves once per 32 heads (the second group finds it in L2) into a ring of tiles in shared memory, and runs ahead across
+ * requests. Limit: shared-memory and tensor-core rate of one SM a (request, 32 heads); without a split, small batches leave
+ * SMs idle.
  */
 #include "mma.cuh"
 
 template <class S>
-static __global__ void __launch_bounds__(S::THREADS, 1) attn_mma(const __grid_constant__ attn_args a, int32_t items, int32_t groups) {
+static __global__ void __launch_bounds__(S::THREADS, 1) attn_mma(const __grid_constant__ attn_args a, int32_t items,
+    int32_t groups) {
     extern __shared__ __align__(128) char shared_bytes[];
     mma_shared<S> &sh = *(mma_shared<S> *)shared_bytes;
     const mma_places<S> at(sh);
@@ -100,7 +102,7 @@ static int launch(const struct call *call) {
 
 KERNEL = {
     FOR_OP(attn),
-    .note = "a KV tile gathered once serves 32 heads by mma.sync; bound by shared memory and tensor cores, one SM a request and 32 heads",
+    .note = "a KV tile gathered once serves 32 heads by mma.sync; bound by one SM a (request, 32 heads)",
     .engine = CUDA,
     .unfit = unfit,
     .open = open_,

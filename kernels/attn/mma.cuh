@@ -1,9 +1,10 @@
-/* The pieces of tiled attention by mma.sync: a ring of KV tiles filled by asynchronous copies, scores, softmax and weighted sum of one
- * tile for one group of heads. attn/mma strings them together; a kernel that splits the KV dimension uses the same pieces.
+/* The pieces of tiled attention by mma.sync: a ring of KV tiles filled by asynchronous copies, scores, softmax and weighted sum
+ * of one tile for one group of heads. attn/mma strings them together; a kernel that splits the KV dimension uses the same
+ * pieces.
  *
  * A block is 8 warps. They share out the work three times:
- *   scores   S[heads][tile]: warp (kw, dw) of KEY_WARPS x DIM_WARPS takes NT * 8 keys and 512 / DIM_WARPS elements of d, so that its part of
- *            q lives in registers for good. The DIM_WARPS partial sums of a score meet in shared memory.
+ *   scores   S[heads][tile]: warp (kw, dw) of KEY_WARPS x DIM_WARPS takes NT * 8 keys and 512 / DIM_WARPS elements of d, so that
+ *            its part of q lives in registers for good. The DIM_WARPS partial sums of a score meet in shared memory.
  *   weights  P[heads][tile]: warp w takes heads w * HPW .. and all keys, so that maximum and sum stay inside a warp.
  *   sum      O[heads][512] += P * KV: warp w takes 64 elements of d, all heads and keys.
  *
@@ -32,8 +33,9 @@ template <int MT_, int TILE_, int KEY_WARPS_, int STAGES_> struct mma_shape {
 
 template <class S> struct __align__(1024) mma_shared {
     char  kv[S::STAGES][S::TILE][ROW_BYTES];
-    float score[S::DIM_WARPS][S::HEADS][S::TILE];  /* partial sums; key k of head h at k ^ (h % 4) * 8. The weights of head h in bf16 then
-                                                      take the first 128 bytes of score[0][h], chunk c at c ^ h % 8 */
+    /* partial sums, key k of head h at k ^ (h % 4) * 8; the weights of head h in bf16 then take the first 128 bytes of
+     * score[0][h], chunk c at c ^ h % 8 */
+    float score[S::DIM_WARPS][S::HEADS][S::TILE];
     float bias[S::STAGES][S::TILE];                /* 0, or -inf where a hole or the end is */
     float old[S::HEADS];                           /* what the sums so far are to be multiplied by */
     float factor[S::HEADS];                        /* and in the end */
@@ -57,7 +59,8 @@ template <class S> struct mma_places {
     uint32_t copy;    /* the 16 bytes of its first row to be copied; its second row is 4 further, hence ^ 32 */
 
     __device__ __forceinline__ mma_places(const mma_shared<S> &sh) {
-        const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, kw = warp / S::DIM_WARPS, dw = warp % S::DIM_WARPS;
+        const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, kw = warp / S::DIM_WARPS,
+            dw = warp % S::DIM_WARPS;
         const int h = (int)(threadIdx.x / S::LPH), i = (int)(threadIdx.x % S::LPH) * S::VEC, row = warp * S::TILE_ROWS + lane / 8;
         key = pinned(shared_address(sh.kv[0][kw * S::NT * 8 + g]) + dw * S::CHUNKS * 64 + ((t ^ swizzle(g)) << 4));
         give = pinned(shared_address(&sh.score[dw][g][(kw * S::NT * 8 + t * 2) ^ g % 4 * 8]));
@@ -69,8 +72,8 @@ template <class S> struct mma_places {
     }
 };
 
-/* The tiles to come. Items are (request, group of heads), shared out over the blocks; the copies run ahead of the arithmetic, also into the
- * next item, and the slots run two tiles ahead of the copies. */
+/* The tiles to come. Items are (request, group of heads), shared out over the blocks; the copies run ahead of the arithmetic,
+ * also into the next item, and the slots run two tiles ahead of the copies. */
 template <class S> struct mma_cursor {
     struct tile {
         int32_t slot[S::PASSES];    /* of the lane's rows: row and row + 4; negative: hole or end */
@@ -139,8 +142,8 @@ template <class S> struct mma_cursor {
         after = look(a);
     }
 
-    /* The copies of the next tile into stage `stage`: begin, every part of 0..7 once, end, which closes one group of copies. Part by part so
-     * that they can be issued between products. After the last tile: zeros that nobody reads. */
+    /* The copies of the next tile into stage `stage`: begin, every part of 0..7 once, end, which closes one group of copies.
+     * Part by part so that they can be issued between products. After the last tile: zeros that nobody reads. */
     __device__ __forceinline__ void begin(const attn_args &a, mma_shared<S> &sh, int stage) {
 #pragma unroll
         for (int p = 0; p < S::PASSES; p++) {
@@ -172,8 +175,9 @@ template <class S> struct mma_cursor {
     }
 };
 
-/* The warp's part of q, as A fragments of m16n8k16. The order of d within a chunk of 32 is free as long as q and kv agree: thread t of a quad
- * takes the 8 elements at 8t, one 16-byte load, words 0 and 1 for the first k-step and 2 and 3 for the second. Heads past the end are 0. */
+/* The warp's part of q, as A fragments of m16n8k16. The order of d within a chunk of 32 is free as long as q and kv agree:
+ * thread t of a quad takes the 8 elements at 8t, one 16-byte load, words 0 and 1 for the first k-step and 2 and 3 for the
+ * second. Heads past the end are 0. */
 template <class S> struct mma_query {
     uint32_t a[S::MT][S::CHUNKS][2][4];
 
@@ -184,8 +188,10 @@ template <class S> struct mma_query {
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 const int32_t head = first + mt * 16 + half * 8 + lane / 4;
-                const uint32_t keep = head < args.heads ? ~0u : 0;  /* a real operation, so that the four words of a fragment end up side by side */
-                const char *q = attn_row<ATTN_Q>(args, b * args.heads + min(head, args.heads - 1)) + dw * S::CHUNKS * 64 + lane % 4 * 16;
+                /* a real operation, so that the four words of a fragment end up side by side */
+                const uint32_t keep = head < args.heads ? ~0u : 0;
+                const char *q = attn_row<ATTN_Q>(args, b * args.heads + min(head,
+                    args.heads - 1)) + dw * S::CHUNKS * 64 + lane % 4 * 16;
 #pragma unroll
                 for (int c = 0; c < S::CHUNKS; c++) {
                     const uint4 v = __ldg((const uint4 *)(q + c * 64));
@@ -218,7 +224,8 @@ template <class S> static __device__ __forceinline__ void mma_scores(const mma_q
             for (int nt = 0; nt < S::NT; nt++)
 #pragma unroll
                 for (int mt = 0; mt < S::MT; mt++)
-                    mma_bf16(s[mt][nt], q.a[mt][c][step], step ? k[c & 1][nt].z : k[c & 1][nt].x, step ? k[c & 1][nt].w : k[c & 1][nt].y);
+                    mma_bf16(s[mt][nt], q.a[mt][c][step], step ? k[c & 1][nt].z : k[c & 1][nt].x, step ? k[c & 1][nt].w
+                        : k[c & 1][nt].y);
     }
 #pragma unroll
     for (int nt = 0; nt < S::NT; nt++)
@@ -226,11 +233,13 @@ template <class S> static __device__ __forceinline__ void mma_scores(const mma_q
         for (int mt = 0; mt < S::MT; mt++)
 #pragma unroll
             for (int half = 0; half < 2; half++)
-                store8_shared((at.give ^ nt * 32) + (mt * 16 + half * 8) * mma_shared<S>::SCORE_BYTES, s[mt][nt][half * 2], s[mt][nt][half * 2 + 1]);
+                store8_shared((at.give ^ nt * 32) + (mt * 16 + half * 8) * mma_shared<S>::SCORE_BYTES, s[mt][nt][half * 2],
+                    s[mt][nt][half * 2 + 1]);
 }
 
-/* LPH lanes share a head: its running maximum and the lane's own part of its running sum. Every weight of the largest score so far is exactly
- * 1: a base that lags behind the maximum saves work, but rounds the heaviest weight to bf16, and that alone is 2e-3 of a result. */
+/* LPH lanes share a head: its running maximum and the lane's own part of its running sum. Every weight of the largest score so
+ * far is exactly 1: a base that lags behind the maximum saves work, but rounds the heaviest weight to bf16, and that alone is
+ * 2e-3 of a result. */
 template <class S> struct mma_softmax {
     float m, sum, sink;
 
@@ -306,7 +315,8 @@ private:
     static __device__ __forceinline__ void load_vec(uint32_t from, float (&ret)[S::VEC]) {
         if constexpr (S::VEC == 4) {
             const uint4 v = load16_shared(from);
-            ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y), ret[2] = __uint_as_float(v.z), ret[3] = __uint_as_float(v.w);
+            ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y), ret[2] = __uint_as_float(v.z),
+                ret[3] = __uint_as_float(v.w);
         } else {
             const uint2 v = load8_shared(from);
             ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y);

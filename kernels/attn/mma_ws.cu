@@ -1,12 +1,14 @@
 /* attn/mma: a block gathers a KV tile once, by asynchronous copies, for up to 32 heads of a request; both products by mma.sync.
- * KV moves once per 32 heads (the second group finds it in L2) into a ring of tiles in shared memory, and runs ahead across requests.
- * Limit: shared-memory and tensor-core rate of one SM a (request, 32 heads); without a split, small batches leave SMs idle.
+ * KV moves once per 32 heads (the second group finds it in L2) into a ring of tiles in shared memory, and runs ahead across
+ * requests. Limit: shared-memory and tensor-core rate of one SM a (request, 32 heads); without a split, small batches leave
+ * SMs idle.
  */
 #include "mma_ws.cuh"
 
 /* The n entries of one request for one group of heads: a tile's scores, weights and products one after another. */
 template <class S>
-static __device__ __forceinline__ void attend(mma_shared<S> &sh, const mma_places<S> &at, const mma_query<S> &q, mma_softmax<S> &softmax,
+static __device__ __forceinline__ void attend(mma_shared<S> &sh, const mma_places<S> &at, const mma_query<S> &q,
+    mma_softmax<S> &softmax,
                                               mma_sums<S> &sums, mma_position<S> &from, int32_t n) {
     uint32_t v[4][4];
     for (int32_t i = 0; i < n; i += S::TILE) {
@@ -23,12 +25,13 @@ static __device__ __forceinline__ void attend(mma_shared<S> &sh, const mma_place
     }
 }
 
-/* The same with one barrier a tile: between two of them the weights of a tile, the products of the tile before it and the scores of the one
- * after it are made. Of the two warps on each quarter of an SM one begins with the weights and one ends with them, so that the tensor cores
- * are busy meanwhile. */
+/* The same with one barrier a tile: between two of them the weights of a tile, the products of the tile before it and the scores
+ * of the one after it are made. Of the two warps on each quarter of an SM one begins with the weights and one ends with them,
+ * so that the tensor cores are busy meanwhile. */
 template <class S>
 static __device__ __forceinline__ void attend_overlapped(mma_shared<S> &sh, const mma_places<S> &at, const mma_query<S> &q,
-                                                         mma_softmax<S> &softmax, mma_sums<S> &sums, mma_position<S> &from, int32_t n) {
+                                                         mma_softmax<S> &softmax, mma_sums<S> &sums, mma_position<S> &from,
+                                                             int32_t n) {
     const bool weights_first = warp_id() < S::WARPS / 2;
     mma_position<S> before = from;
     uint32_t v[4][4];
@@ -67,7 +70,8 @@ static __device__ __forceinline__ void attend_overlapped(mma_shared<S> &sh, cons
     }
 }
 
-template <class S> static __device__ __forceinline__ void compute(const attn_args &a, mma_shared<S> &sh, int32_t items, int32_t groups) {
+template <class S> static __device__ __forceinline__ void compute(const attn_args &a, mma_shared<S> &sh, int32_t items,
+    int32_t groups) {
     const mma_places<S> at(sh);
     mma_query<S> q;
     mma_softmax<S> softmax;
@@ -98,11 +102,13 @@ template <class S> static __device__ __forceinline__ void compute(const attn_arg
     }
 }
 
-/* With 12 warps a thread has 168 registers. 32 heads need more and get them from the warps that copy, where the architecture lets them. */
+/* With 12 warps a thread has 168 registers. 32 heads need more and get them from the warps that copy, where the architecture
+ * lets them. */
 template <class S> static constexpr bool fits_registers = S::MT == 1 || MOVES_REGISTERS;
 
 template <class S>
-static __global__ void __launch_bounds__(S::THREADS, 1) attn_mma(const __grid_constant__ attn_args a, int32_t items, int32_t groups) {
+static __global__ void __launch_bounds__(S::THREADS, 1) attn_mma(const __grid_constant__ attn_args a, int32_t items,
+    int32_t groups) {
     extern __shared__ __align__(128) char shared_bytes[];
     mma_shared<S> &sh = *(mma_shared<S> *)shared_bytes;
     if constexpr (fits_registers<S>) {
@@ -130,14 +136,16 @@ template <class S> static choice choice_of(void) {
 
 /* What fits the device's shared memory: 227 KB (sm_90, sm_100), 160 KB (sm_80), 99 KB (sm_86, sm_89, sm_120). */
 template <int MT> static choice choice_by_size(const struct device *d) {
-    const choice by_size[3] = {choice_of<mma_shape<MT, MT == 1 ? 6 : 5, 2>>(), choice_of<mma_shape<MT, 4, 1>>(), choice_of<mma_shape<MT, 2, 1>>()};
+    const choice by_size[3] = {choice_of<mma_shape<MT, MT == 1 ? 6 : 5, 2>>(), choice_of<mma_shape<MT, 4, 1>>(),
+        choice_of<mma_shape<MT, 2, 1>>()};
     for (int i = 0; i < 2; i++)
         if (by_size[i].shared <= d->smem_bytes)
             return by_size[i];
     return by_size[2];
 }
 
-/* 16 heads a block while that leaves no more blocks than SMs; else 32, which halves what L2 must deliver, where the code for it exists. */
+/* 16 heads a block while that leaves no more blocks than SMs; else 32, which halves what L2 must deliver, where the code for it
+ * exists. */
 static int heads_of(const struct problem *p, const struct device *d, int *ret_heads) {
     const int64_t heads = p->dim[ATTN_HEADS];
     cudaFuncAttributes wide;
@@ -177,7 +185,7 @@ static int launch(const struct call *call) {
 
 KERNEL = {
     FOR_OP(attn),
-    .note = "a KV tile gathered once serves 32 heads by mma.sync; bound by shared memory and tensor cores, one SM a request and 32 heads",
+    .note = "a KV tile gathered once serves 32 heads by mma.sync; copying warps run ahead; bound by one SM a (request, 32 heads)",
     .engine = CUDA,
     .unfit = unfit,
     .open = open_,

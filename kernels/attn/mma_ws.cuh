@@ -1,25 +1,28 @@
-/* The pieces of tiled attention by mma.sync: a ring of KV rows filled by asynchronous copies, scores, weights and weighted sum of one tile
- * for one group of heads. attn/mma strings them together; a kernel that splits the KV dimension uses the same pieces.
+/* The pieces of tiled attention by mma.sync: a ring of KV rows filled by asynchronous copies, scores, weights and weighted sum
+ * of one tile for one group of heads. attn/mma strings them together; a kernel that splits the KV dimension uses the same
+ * pieces.
  *
  * A block is 8 warps that compute and 4 that copy. The 8 share out the work three times:
- *   scores   S[heads][tile]: warp (kw, dw) of 2 x 4 takes half of the keys and 128 elements of d, so that its part of q lives in registers for
- *            good. The four partial sums of a score meet in shared memory.
+ *   scores   S[heads][tile]: warp (kw, dw) of 2 x 4 takes half of the keys and 128 elements of d, so that its part of q lives in
+ *            registers for good. The four partial sums of a score meet in shared memory.
  *   weights  P[heads][tile]: warp w takes heads w * HPW .. and all keys, so that maximum and sum stay inside a warp.
  *   sum      O[heads][512] += P * KV: warp w takes 64 elements of d, all heads and keys.
  *
  * The ring consists of tiles of 32 rows. Rows are 1040 bytes apart, so that the 8 rows of an ldmatrix lie in
- * different banks. Two mbarriers a stage say when it is full and when it is empty again. Bulk copies of whole rows were tried: the copy
- * engine takes 1 KB at a time more slowly than a warp issues 64 copies of 16 bytes.
+ * different banks. Two mbarriers a stage say when it is full and when it is empty again. Bulk copies of whole rows were tried:
+ * the copy engine takes 1 KB at a time more slowly than a warp issues 64 copies of 16 bytes.
  */
 #ifndef KBENCH_ATTN_MMA_CUH
 #define KBENCH_ATTN_MMA_CUH
 
 #include "attn.cuh"
 
-/* MT: m-tiles of 16 heads. STAGES: tiles in the ring. BUFFERS: of scores and weights; with two the arithmetic of three tiles overlaps. */
+/* MT: m-tiles of 16 heads. STAGES: tiles in the ring. BUFFERS: of scores and weights; with two the arithmetic of three tiles
+ * overlaps. */
 template <int MT_, int STAGES_, int BUFFERS_> struct mma_shape {
     static constexpr int MT = MT_, HEADS = MT * 16, STAGES = STAGES_, BUFFERS = BUFFERS_, TILE = 32;
-    static constexpr int WARPS = 8, COMPUTE = WARPS * WARP, COPY_WARPS = 4, THREADS = COMPUTE + COPY_WARPS * WARP, KEY_WARPS = 2, DIM_WARPS = 4;
+    static constexpr int WARPS = 8, COMPUTE = WARPS * WARP, COPY_WARPS = 4, THREADS = COMPUTE + COPY_WARPS * WARP, KEY_WARPS = 2,
+        DIM_WARPS = 4;
     static constexpr int NT = TILE / KEY_WARPS / 8;          /* n-tiles of 8 keys a warp scores */
     static constexpr int CHUNKS = ATTN_D / DIM_WARPS / 32;   /* of 32 elements of d, two k-steps */
     static constexpr int HPW = HEADS / WARPS;                /* heads whose weights a warp makes */
@@ -53,7 +56,8 @@ template <class S> struct mma_places {
     uint32_t value;   /* rows of V for ldmatrix.trans */
 
     __device__ __forceinline__ mma_places(const mma_shared<S> &sh) {
-        const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, kw = warp / S::DIM_WARPS, dw = warp % S::DIM_WARPS;
+        const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, kw = warp / S::DIM_WARPS,
+            dw = warp % S::DIM_WARPS;
         const int h = (int)(threadIdx.x / S::LPH), i = (int)(threadIdx.x % S::LPH) * S::VEC;
         key = pinned(shared_address(sh.kv[0][kw * 16 + lane % 8]) + (dw * 16 + lane / 8) * 16);
         give = pinned(shared_address(&sh.score[0][dw][g][(kw * S::NT * 8 + t * 2) ^ g % 4 * 8]));
@@ -82,7 +86,8 @@ template <class S> static __device__ __forceinline__ void mma_sync(void) {
 /* By all threads of the block, before anything else. */
 template <class S> static __device__ __forceinline__ void mma_init(mma_shared<S> &sh) {
     if (threadIdx.x < S::STAGES) {
-        barrier_init(shared_address(&sh.full[threadIdx.x]), S::COPY_WARPS * (WARP + 1));  /* each copying lane's copies, and each warp's bias */
+        /* each copying lane's copies, and each warp's bias */
+        barrier_init(shared_address(&sh.full[threadIdx.x]), S::COPY_WARPS * (WARP + 1));
         barrier_init(shared_address(&sh.empty[threadIdx.x]), S::WARPS);
     }
     __syncthreads();
@@ -100,8 +105,8 @@ template <class S> static __device__ __forceinline__ void mma_release(mma_shared
         barrier_arrive(shared_address(&sh.empty[from.stage]));
 }
 
-/* A copying warp. Items are (request, group of heads), shared out over the blocks; it runs through its share of all rows of the block's items as
- * fast as stages become empty, and loads slots two tiles before it needs them. */
+/* A copying warp. Items are (request, group of heads), shared out over the blocks; it runs through its share of all rows of the
+ * block's items as fast as stages become empty, and loads slots two tiles before it needs them. */
 template <class S> struct mma_producer {
     struct tile {
         int32_t slot[S::PASSES];    /* of the lane's rows: row and row + 4; negative: hole or end */
@@ -115,7 +120,8 @@ template <class S> struct mma_producer {
     /* q and slot lists of an item to L2, so that nobody waits for memory when it comes up. */
     __device__ __forceinline__ void announce(const attn_args &a, int32_t coming) const {
         const int64_t request = coming / groups;
-        const int32_t first = coming % groups * S::HEADS, thread = (int32_t)threadIdx.x - S::COMPUTE, threads = S::COPY_WARPS * WARP;
+        const int32_t first = coming % groups * S::HEADS, thread = (int32_t)threadIdx.x - S::COMPUTE,
+            threads = S::COPY_WARPS * WARP;
 #pragma unroll 1
         for (int at = thread * 128; at < a.topk * 4 + 124; at += threads * 128)
             prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, request) + min(at, a.topk * 4 - 4));
@@ -160,8 +166,8 @@ template <class S> struct mma_producer {
         return t;
     }
 
-    /* The first two tiles' slots are loaded beside the lengths on the guess that the window is full; where it's not, once more. A slot past
-     * a length may be loaded then, but nobody looks at it. */
+    /* The first two tiles' slots are loaded beside the lengths on the guess that the window is full; where it's not, once more.
+     * A slot past a length may be loaded then, but nobody looks at it. */
     __device__ __forceinline__ void start(const attn_args &a, tile (&ret)[2]) {
         const int64_t b = item / groups;
 #pragma unroll
@@ -280,7 +286,8 @@ template <class S> struct mma_query {
 };
 
 /* The warp's partial scores of one tile, to shared memory. */
-template <class S> static __device__ __forceinline__ void mma_scores(const mma_query<S> &q, const mma_places<S> &at, mma_position<S> from, int buffer) {
+template <class S> static __device__ __forceinline__ void mma_scores(const mma_query<S> &q, const mma_places<S> &at,
+    mma_position<S> from, int buffer) {
     const uint32_t key = at.key + from.stage * S::STAGE_BYTES;
     float s[S::MT][S::NT][4] = {};
 #pragma unroll
@@ -303,11 +310,13 @@ template <class S> static __device__ __forceinline__ void mma_scores(const mma_q
         for (int mt = 0; mt < S::MT; mt++)
 #pragma unroll
             for (int half = 0; half < 2; half++)
-                store8_shared((at.give ^ nt * 32) + buffer * S::SCORE_BYTES + (mt * 16 + half * 8) * S::SCORE_PITCH, s[mt][nt][half * 2], s[mt][nt][half * 2 + 1]);
+                store8_shared((at.give ^ nt * 32) + buffer * S::SCORE_BYTES + (mt * 16 + half * 8) * S::SCORE_PITCH,
+                    s[mt][nt][half * 2], s[mt][nt][half * 2 + 1]);
 }
 
-/* LPH lanes share a head: its running maximum and the lane's own part of its running sum. Every weight of the largest score so far is exactly
- * 1: a base that lags behind the maximum saves work, but rounds the heaviest weight to bf16, and that alone is 2e-3 of a result. */
+/* LPH lanes share a head: its running maximum and the lane's own part of its running sum. Every weight of the largest score so
+ * far is exactly 1: a base that lags behind the maximum saves work, but rounds the heaviest weight to bf16, and that alone is
+ * 2e-3 of a result. */
 template <class S> struct mma_softmax {
     float m, sum, sink;
 
@@ -383,7 +392,8 @@ private:
     static __device__ __forceinline__ void load_vec(uint32_t from, float (&ret)[S::VEC]) {
         if constexpr (S::VEC == 4) {
             const uint4 v = load16_shared(from);
-            ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y), ret[2] = __uint_as_float(v.z), ret[3] = __uint_as_float(v.w);
+            ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y), ret[2] = __uint_as_float(v.z),
+                ret[3] = __uint_as_float(v.w);
         } else {
             const uint2 v = load8_shared(from);
             ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y);

@@ -34,7 +34,8 @@ struct running {
 };
 
 /* Four entries; a negative slot is a hole, whose row is not read and whose score is -inf. */
-static __device__ __forceinline__ void take_rows(running &r, const float (&q)[16], const slice (&kv)[ROWS], const int32_t (&slot)[ROWS]) {
+static __device__ __forceinline__ void take_rows(running &r, const float (&q)[16], const slice (&kv)[ROWS],
+    const int32_t (&slot)[ROWS]) {
     float s[ROWS], top = r.m;
 #pragma unroll
     for (int i = 0; i < ROWS; i++) {
@@ -68,7 +69,8 @@ static __device__ __forceinline__ void take_rows(running &r, const float (&q)[16
 }
 
 /* The warps' partial results, in warp order, then the sink; thread i writes elements 2i and 2i + 1. */
-static __device__ __forceinline__ void merge_warps(const attn_args &a, int64_t b, int32_t head, const running &r, int warp, int lane) {
+static __device__ __forceinline__ void merge_warps(const attn_args &a, int64_t b, int32_t head, const running &r, int warp,
+    int lane) {
     __shared__ float weighted[WARPS][ATTN_D], m[WARPS], sum[WARPS];
 #pragma unroll
     for (int i = 0; i < 2; i++)

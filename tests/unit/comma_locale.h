@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has_comma(const char *name) {
+static bool has_comma(const char *name)
+{
     return setlocale(LC_ALL, name) && !strcmp(localeconv()->decimal_point, ",");
 }
 
 /* False where the machine has no such locale and no localedef. folder: an empty one to make it in. */
-static bool comma_locale_enter(const char *folder) {
+static bool comma_locale_enter(const char *folder)
+{
     static const char *const installed[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "it_IT.UTF-8", "es_ES.UTF-8"};
     for (size_t i = 0; i < sizeof(installed) / sizeof(installed[0]); i++) {
         if (has_comma(installed[i])) return true;
@@ -31,7 +33,8 @@ static bool comma_locale_enter(const char *folder) {
     return has_comma("comma");
 }
 
-static void comma_locale_leave(void) {
+static void comma_locale_leave(void)
+{
     setlocale(LC_ALL, "C");
     unsetenv("LOCPATH");
 }

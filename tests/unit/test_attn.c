@@ -13,7 +13,8 @@ extern const struct op op_attn;
 
 enum { D = ATTN_D };
 
-static struct problem problem(int64_t batch, int64_t heads, int64_t ctx, int64_t window, int64_t topk, int64_t ratio, int64_t ragged)
+static struct problem problem(int64_t batch, int64_t heads, int64_t ctx, int64_t window, int64_t topk, int64_t ratio,
+    int64_t ragged)
 {
     return (struct problem){&op_attn, {batch, heads, ctx, window, topk, ratio, ragged}, 7};
 }
@@ -37,7 +38,8 @@ static void layout_is_the_headers(void **state)
     for (; op_attn.dim[dims].name; dims++) hash = hash_bytes(hash, op_attn.dim[dims].name, 0);
     hash = (hash ^ 1) * 0x100000001b3u;
     for (; op_attn.tensor[tensors].name; tensors++)
-        hash = hash_bytes(hash, op_attn.tensor[tensors].name, 2, (int)op_attn.tensor[tensors].dtype, (int)op_attn.tensor[tensors].role);
+        hash = hash_bytes(hash, op_attn.tensor[tensors].name, 2, (int)op_attn.tensor[tensors].dtype,
+            (int)op_attn.tensor[tensors].role);
     assert_int_equal(dims, ATTN_RAGGED + 1);
     assert_int_equal(tensors, ATTN_LSE + 1);
     assert_true(hash == attn_layout);
@@ -245,14 +247,16 @@ static void naive(const struct bound *b, double *ret_out, double *ret_lse)
 static void assert_near(const double *a, const double *b, int64_t n, double relative)
 {
     for (int64_t i = 0; i < n; i++)
-        if (!(a[i] == b[i] || fabs(a[i] - b[i]) <= relative * (fabs(b[i]) + 1e-3))) fail_msg("element %d: %g is not %g", (int)i, a[i], b[i]);
+        if (!(a[i] == b[i] || fabs(a[i] - b[i]) <= relative * (fabs(b[i]) + 1e-3))) fail_msg("element %d: %g is not %g", (int)i,
+            a[i], b[i]);
 }
 
 static void reference_equals_naive(void **state)
 {
     (void)state;
     const struct problem cases[] = {
-        problem(3, 8, 300, 20, 30, 4, 0), problem(6, 16, 300, 33, 31, 4, 1), problem(2, 9, 300, 0, 5, 4, 1), problem(2, 8, 50, 7, 0, 4, 0),
+        problem(3, 8, 300, 20, 30, 4, 0), problem(6, 16, 300, 33, 31, 4, 1), problem(2, 9, 300, 0, 5, 4, 1), problem(2, 8, 50, 7,
+            0, 4, 0),
         problem(1, 8, 0, 16, 16, 4, 0), problem(2, 8, 1, 16, 16, 1, 0),
     };
     for (int c = 0; c < (int)(sizeof cases / sizeof *cases); c++) {
@@ -317,7 +321,8 @@ static void halves_merge_to_the_whole(void **state)
     }
     for (int64_t item = 0; item < 6 * 16; item++) {
         double a = ((double *)half[0].dense[ATTN_LSE])[item], b = ((double *)half[1].dense[ATTN_LSE])[item];
-        double sink = ((float *)whole.dense[ATTN_SINK])[item % 16], all = exp(a) + exp(b) + exp(sink), merged[D], lse = log(exp(a) + exp(b));
+        double sink = ((float *)whole.dense[ATTN_SINK])[item % 16], all = exp(a) + exp(b) + exp(sink), merged[D],
+            lse = log(exp(a) + exp(b));
         for (int d = 0; d < D; d++)
             merged[d] = all > 0 ? (exp(a) * ((double *)half[0].dense[ATTN_OUT])[item * D + d] +
                                    exp(b) * ((double *)half[1].dense[ATTN_OUT])[item * D + d]) / all : 0;
@@ -374,7 +379,8 @@ static void cost_is_counted(void **state)
     window[3] = topk[5] = topk[30] = -1;
     topk[7] = topk[6];
     assert_true(op_attn.flop(&p, b.dense) == 4.0 * 512 * 8 * (2 * 36 - 3));
-    double outputs = 2 * 8 * (1024 + 4), q = 2 * 8 * 1024, lengths = 16, sink = 32, slots = 2 * 36 * 4, rows = (2 * 36 - 4) * 1024.0;
+    double outputs = 2 * 8 * (1024 + 4), q = 2 * 8 * 1024, lengths = 16, sink = 32, slots = 2 * 36 * 4,
+        rows = (2 * 36 - 4) * 1024.0;
     assert_true(op_attn.bytes(&p, b.dense, 0) == outputs + q + lengths + sink + slots + rows);
     assert_true(op_attn.bytes(&p, b.dense, 1 << ATTN_TOPK_KV) == outputs + (2 * 20 - 3) * 1024.0);
     bind_free(&b);

@@ -18,7 +18,8 @@ static int64_t row_bytes(const struct problem *p) { return p->dim[2] * (int64_t)
 static const struct op op = {
     .name = "toy",
     .dim = {{.name = "batch"}, {.name = "heads"}, {.name = "width"}},
-    .tensor = {{.name = "out", .shape = "[batch, heads, width]", .dtype = F32, .role = OUT, .tolerance = {1e-3, 0}, .rows = rows, .row_bytes = row_bytes}},
+    .tensor = {{.name = "out", .shape = "[batch, heads, width]", .dtype = F32, .role = OUT, .tolerance = {1e-3, 0}, .rows = rows,
+        .row_bytes = row_bytes}},
 };
 static const struct problem problem = {.op = &op, .dim = {2, 3, COLUMNS}};
 

@@ -161,7 +161,8 @@ static void keys_differ(void **state)
 {
     (void)state;
     uint64_t key = rng_key(1, 2, 3, 4);
-    assert_true(key != rng_key(2, 2, 3, 4) && key != rng_key(1, 3, 3, 4) && key != rng_key(1, 2, 4, 4) && key != rng_key(1, 2, 3, 5));
+    assert_true(key != rng_key(2, 2, 3, 4) && key != rng_key(1, 3, 3, 4) && key != rng_key(1, 2, 4, 4) && key != rng_key(1, 2, 3,
+        5));
     assert_true(key == rng_key(1, 2, 3, 4));
 }
 

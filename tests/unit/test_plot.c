@@ -20,20 +20,23 @@
 
 static char top[64], real_path[4000];
 
-static int make_top(void **state) {
+static int make_top(void **state)
+{
     (void)state;
     strcpy(top, "/tmp/kbench-plot-XXXXXX");
     text(real_path, sizeof(real_path), "%s", getenv("PATH") ? getenv("PATH") : "");
     return mkdtemp(top) ? 0 : -1;
 }
 
-static int remove_top(void **state) {
+static int remove_top(void **state)
+{
     (void)state;
     char command[128];
     return system(text(command, sizeof(command), "rm -rf '%s'", top));
 }
 
-static struct row *add_row(struct table *table, const char *op, const char *kernel, int64_t batch, int64_t ctx, double ns) {
+static struct row *add_row(struct table *table, const char *op, const char *kernel, int64_t batch, int64_t ctx, double ns)
+{
     table->row = must_grow(table->row, (size_t)table->n + 1, sizeof(table->row[0]));
     struct row *row = &table->row[table->n++];
     row_clear(row);
@@ -55,7 +58,8 @@ static struct row *add_row(struct table *table, const char *op, const char *kern
 }
 
 /* Kernels times batch times ctx; time grows with batch. */
-static struct table make_table(int n_kernels, int n_batch, int n_ctx) {
+static struct table make_table(int n_kernels, int n_batch, int n_ctx)
+{
     struct table table = {0};
     for (int c = 0; c < n_ctx; c++) {
         for (int b = 0; b < n_batch; b++) {
@@ -70,13 +74,15 @@ static struct table make_table(int n_kernels, int n_batch, int n_ctx) {
     return table;
 }
 
-static int count_slices(const struct table *table) {
+static int count_slices(const struct table *table)
+{
     int n;
     free(slices_find(table, &n));
     return n;
 }
 
-static void test_slices(void **state) {
+static void test_slices(void **state)
+{
     (void)state;
     struct table table = make_table(2, 3, 2);
     int n;
@@ -94,7 +100,8 @@ static void test_slices(void **state) {
     table_free(&table);
 }
 
-static void test_most_points_come_first_then_defaults(void **state) {
+static void test_most_points_come_first_then_defaults(void **state)
+{
     (void)state;
     struct table table = {0};
     int n;
@@ -114,7 +121,8 @@ static void test_most_points_come_first_then_defaults(void **state) {
     table_free(&table);
 }
 
-static void test_no_axis_without_two_measured_values(void **state) {
+static void test_no_axis_without_two_measured_values(void **state)
+{
     (void)state;
     struct table table = {0};
     assert_int_equal(count_slices(&table), 0);
@@ -136,7 +144,8 @@ static void test_no_axis_without_two_measured_values(void **state) {
     table_free(&table);
 }
 
-static const struct curve *find_curve(const struct figure *f, const char *label) {
+static const struct curve *find_curve(const struct figure *f, const char *label)
+{
     for (int c = 0; c < f->n; c++) {
         if (!strcmp(f->curve[c].label, label)) return &f->curve[c];
     }
@@ -144,7 +153,8 @@ static const struct curve *find_curve(const struct figure *f, const char *label)
     return NULL;
 }
 
-static int figures_of_first(const struct table *table, struct figure **ret) {
+static int figures_of_first(const struct table *table, struct figure **ret)
+{
     int n;
     struct slice *slices = slices_find(table, &n);
     assert_true(n >= 1);
@@ -153,7 +163,8 @@ static int figures_of_first(const struct table *table, struct figure **ret) {
     return made;
 }
 
-static void test_lines_of_a_figure(void **state) {
+static void test_lines_of_a_figure(void **state)
+{
     (void)state;
     struct table table = make_table(2, 3, 1);
     struct figure *f;
@@ -182,7 +193,8 @@ static void test_lines_of_a_figure(void **state) {
     table_free(&table);
 }
 
-static void test_at_most_seven_lines(void **state) {
+static void test_at_most_seven_lines(void **state)
+{
     (void)state;
     struct table table = make_table(14, 2, 1);
     struct figure *f;
@@ -204,7 +216,8 @@ static void test_at_most_seven_lines(void **state) {
     table_free(&table);
 }
 
-static void test_names_of_figures(void **state) {
+static void test_names_of_figures(void **state)
+{
     (void)state;
     struct table table = make_table(2, 2, 2);
     struct figure *f;
@@ -221,7 +234,8 @@ static void test_names_of_figures(void **state) {
     table_free(&table);
 }
 
-static char *script_of(const struct table *table, int which) {
+static char *script_of(const struct table *table, int which)
+{
     struct figure *f;
     int n = figures_of_first(table, &f);
     assert_true(which < n);
@@ -230,11 +244,13 @@ static char *script_of(const struct table *table, int which) {
     return script;
 }
 
-static void assert_has(const char *script, const char *line) {
+static void assert_has(const char *script, const char *line)
+{
     if (!strstr(script, line)) fail_msg("no '%s' in\n%s", line, script);
 }
 
-static void test_axes_of_a_script(void **state) {
+static void test_axes_of_a_script(void **state)
+{
     (void)state;
     struct table table = make_table(2, 8, 1);
     char *script = script_of(&table, 0);
@@ -258,7 +274,8 @@ static void test_axes_of_a_script(void **state) {
     table_free(&table);
 }
 
-static void test_ranges_are_never_empty(void **state) {
+static void test_ranges_are_never_empty(void **state)
+{
     (void)state;
     struct table table = {0};
     for (int b = 0; b < 3; b++) {
@@ -279,7 +296,8 @@ static void test_ranges_are_never_empty(void **state) {
     table_free(&table);
 }
 
-static struct table odd_names(void) {
+static struct table odd_names(void)
+{
     static const char *const names[] = {"attn/under_score", "a\"quote'd", "new\nline \033", "{/Symbol a}^2 @x", "back\\slash <&>"};
     struct table table = {0};
     for (int b = 0; b <= 4; b += 2) {
@@ -292,23 +310,27 @@ static struct table odd_names(void) {
     return table;
 }
 
-static void use_path(const char *path) {
+static void use_path(const char *path)
+{
     setenv("PATH", path, 1);
 }
 
-static bool have_gnuplot(void) {
+static bool have_gnuplot(void)
+{
     char why[256];
     return !gnuplot_probe(why, sizeof(why));
 }
 
-static char *read_all(const char *name) {
+static char *read_all(const char *name)
+{
     char path[300], *bytes;
     size_t n;
     if (file_read(text(path, sizeof(path), "%s/%s", top, name), &bytes, &n)) fail_msg("no %s", path);
     return bytes;
 }
 
-static void test_gnuplot_draws(void **state) {
+static void test_gnuplot_draws(void **state)
+{
     (void)state;
     if (!have_gnuplot()) skip();
     struct table table = make_table(2, 3, 2);
@@ -332,7 +354,8 @@ static void test_gnuplot_draws(void **state) {
     table_free(&table);
 }
 
-static void test_gnuplot_draws_odd_names(void **state) {
+static void test_gnuplot_draws_odd_names(void **state)
+{
     (void)state;
     if (!have_gnuplot()) skip();
     struct table table = odd_names();
@@ -347,7 +370,8 @@ static void test_gnuplot_draws_odd_names(void **state) {
     table_free(&table);
 }
 
-static void test_comma_locale_draws_the_same(void **state) {
+static void test_comma_locale_draws_the_same(void **state)
+{
     (void)state;
     struct table table = make_table(2, 3, 1);
     struct figure *f;
@@ -370,7 +394,8 @@ static void test_comma_locale_draws_the_same(void **state) {
 }
 
 /* A gnuplot of ours on PATH. */
-static void fake_gnuplot(const char *script) {
+static void fake_gnuplot(const char *script)
+{
     char bin[100], path[128];
     mkdir(text(bin, sizeof(bin), "%s/bin", top), 0777);
     FILE *file = fopen(text(path, sizeof(path), "%s/gnuplot", bin), "w");
@@ -381,7 +406,8 @@ static void fake_gnuplot(const char *script) {
     use_path(bin);
 }
 
-static void test_gnuplot_not_fit(void **state) {
+static void test_gnuplot_not_fit(void **state)
+{
     (void)state;
     static const struct { const char *script, *note; } cases[] = {
         {"echo gnuplot 4.6 patchlevel 0", "gnuplot 4.6 patchlevel 0 is too old"},
@@ -413,7 +439,8 @@ static void test_gnuplot_not_fit(void **state) {
     table_free(&table);
 }
 
-static void test_folder_not_fit(void **state) {
+static void test_folder_not_fit(void **state)
+{
     (void)state;
     if (!have_gnuplot()) skip();
     struct table table = make_table(1, 3, 1);
@@ -432,7 +459,8 @@ static void test_folder_not_fit(void **state) {
     assert_has(result.note, "no dimension has two values");
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slices), cmocka_unit_test(test_most_points_come_first_then_defaults),
         cmocka_unit_test(test_no_axis_without_two_measured_values), cmocka_unit_test(test_lines_of_a_figure),

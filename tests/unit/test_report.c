@@ -14,7 +14,8 @@
 #include "progress.h"
 #include "report.h"
 
-static struct machine h200(void) {
+static struct machine h200(void)
+{
     struct machine m = {.engine = CUDA, .facts = {.sm = 90, .sm_count = 132}, .ceilings = {4550, 4012, 742000, 600, 550, 2000}};
     strcpy(m.name, "NVIDIA H200");
     strcpy(m.driver, "580.159.04");
@@ -22,11 +23,13 @@ static struct machine h200(void) {
     return m;
 }
 
-static struct report_options plain(int width) {
+static struct report_options plain(int width)
+{
     return (struct report_options){.width = width, .folder = "results/runs/20260101T000000Z-default"};
 }
 
-static struct table golden_rows(void) {
+static struct table golden_rows(void)
+{
     struct table table;
     char path[600], error[700];
     text(path, sizeof(path), "%s/tests/golden/rows.csv", source_root());
@@ -35,7 +38,8 @@ static struct table golden_rows(void) {
 }
 
 /* A page as a string, to be freed. */
-static char *page(const struct machine *m, const struct table *table, const struct report_options *o) {
+static char *page(const struct machine *m, const struct table *table, const struct report_options *o)
+{
     char *bytes;
     size_t n;
     FILE *out = open_memstream(&bytes, &n);
@@ -45,7 +49,8 @@ static char *page(const struct machine *m, const struct table *table, const stru
 }
 
 /* UPDATE_GOLDEN=1 writes the page instead; look at the difference before it is committed. */
-static void compare_golden(const char *name, const char *got) {
+static void compare_golden(const char *name, const char *got)
+{
     char path[600], *expected;
     size_t n;
     text(path, sizeof(path), "%s/tests/golden/%s", source_root(), name);
@@ -61,7 +66,8 @@ static void compare_golden(const char *name, const char *got) {
     free(expected);
 }
 
-static void test_golden_pages(void **state) {
+static void test_golden_pages(void **state)
+{
     (void)state;
     struct machine m = h200();
     struct table table = golden_rows();
@@ -76,7 +82,8 @@ static void test_golden_pages(void **state) {
     table_free(&table);
 }
 
-static void test_colour_adds_nothing_else(void **state) {
+static void test_colour_adds_nothing_else(void **state)
+{
     (void)state;
     struct machine m = h200();
     struct table table = golden_rows();
@@ -97,7 +104,8 @@ static void test_colour_adds_nothing_else(void **state) {
     table_free(&table);
 }
 
-static int widest_line(const char *page) {
+static int widest_line(const char *page)
+{
     int widest = 0;
     for (; *page; page += strcspn(page, "\n"), page += *page == '\n') {
         int n = (int)strcspn(page, "\n");
@@ -106,7 +114,8 @@ static int widest_line(const char *page) {
     return widest;
 }
 
-static void test_never_wider_than_asked(void **state) {
+static void test_never_wider_than_asked(void **state)
+{
     (void)state;
     struct machine m = h200();
     struct table table = golden_rows();
@@ -125,7 +134,8 @@ static void test_never_wider_than_asked(void **state) {
     table_free(&table);
 }
 
-static void test_numbers(void **state) {
+static void test_numbers(void **state)
+{
     (void)state;
     char ret[32];
     static const struct { double ns; const char *text; } times[] = {
@@ -155,7 +165,8 @@ static void test_numbers(void **state) {
     assert_string_equal(amount_text(-4550, ret, sizeof(ret)), "-4,550");
 }
 
-static char *wrapped(void (*wrap)(FILE *, int, int, int, const char *), int width, int column, int indent, const char *words) {
+static char *wrapped(void (*wrap)(FILE *, int, int, int, const char *), int width, int column, int indent, const char *words)
+{
     char *bytes;
     size_t n;
     FILE *out = open_memstream(&bytes, &n);
@@ -164,7 +175,8 @@ static char *wrapped(void (*wrap)(FILE *, int, int, int, const char *), int widt
     return bytes;
 }
 
-static void test_words_wrap(void **state) {
+static void test_words_wrap(void **state)
+{
     (void)state;
     static const struct { int width, column, indent; const char *words, *expected; } cases[] = {
         {10, 0, 2, "one two three four", "one two\n  three\n  four\n"},
@@ -183,7 +195,8 @@ static void test_words_wrap(void **state) {
 }
 
 /* What a shell makes of the wrapped command: the very words, at every width. */
-static void test_wrapped_commands_can_be_copied(void **state) {
+static void test_wrapped_commands_can_be_copied(void **state)
+{
     (void)state;
     static const char command[] = "printf [%s] --row 'attn/host_perhead batch=64,heads=64,ctx=128K,window=128,topk=512,ratio=4' "
                                   "--seed 7 'quoted  twice' plain";
@@ -201,7 +214,8 @@ static void test_wrapped_commands_can_be_copied(void **state) {
     }
 }
 
-static void test_terminal_is_not_obeyed(void **state) {
+static void test_terminal_is_not_obeyed(void **state)
+{
     (void)state;
     struct machine m = h200();
     struct table table = golden_rows();
@@ -222,7 +236,8 @@ static void test_terminal_is_not_obeyed(void **state) {
     table_free(&table);
 }
 
-static void test_base_is_the_first_measured_kernel(void **state) {
+static void test_base_is_the_first_measured_kernel(void **state)
+{
     (void)state;
     struct row rows[3];
     for (int i = 0; i < 3; i++) {
@@ -238,7 +253,8 @@ static void test_base_is_the_first_measured_kernel(void **state) {
     assert_null(report_base(rows, 3));
 }
 
-static void test_reports_of_little(void **state) {
+static void test_reports_of_little(void **state)
+{
     (void)state;
     struct report_options o = plain(80);
     struct table none = {0};
@@ -258,7 +274,8 @@ static void test_reports_of_little(void **state) {
     table_free(&table);
 }
 
-static char *progress_of(bool bar, bool quiet, const struct row *rows, int n) {
+static char *progress_of(bool bar, bool quiet, const struct row *rows, int n)
+{
     char *bytes;
     size_t size;
     struct progress p = progress_begin(n, bar, quiet);
@@ -271,7 +288,8 @@ static char *progress_of(bool bar, bool quiet, const struct row *rows, int n) {
     return bytes;
 }
 
-static void test_progress(void **state) {
+static void test_progress(void **state)
+{
     (void)state;
     struct table table = golden_rows();
     char *got = progress_of(false, false, table.row, table.n);
@@ -296,7 +314,8 @@ static void test_progress(void **state) {
     table_free(&table);
 }
 
-static void test_time_left(void **state) {
+static void test_time_left(void **state)
+{
     (void)state;
     char ret[32];
     assert_true(isnan(progress_left(0, 10, 5)) && isnan(progress_left(3, 0, 5)));
@@ -306,7 +325,8 @@ static void test_time_left(void **state) {
     assert_string_equal(clock_text(NAN, ret, sizeof(ret)), "-");
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_pages), cmocka_unit_test(test_colour_adds_nothing_else),
         cmocka_unit_test(test_never_wider_than_asked), cmocka_unit_test(test_numbers), cmocka_unit_test(test_words_wrap),

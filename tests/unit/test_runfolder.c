@@ -22,7 +22,8 @@
 static char top[64], run[96];
 static const char *const dims[] = {"batch", "ctx"};
 
-static int make_top(void **state) {
+static int make_top(void **state)
+{
     (void)state;
     strcpy(top, "/tmp/kbench-run-XXXXXX");
     if (!mkdtemp(top)) return -1;
@@ -30,18 +31,21 @@ static int make_top(void **state) {
     return 0;
 }
 
-static int remove_top(void **state) {
+static int remove_top(void **state)
+{
     (void)state;
     char command[200];
     snprintf(command, sizeof(command), "chmod -R u+w '%s'; rm -rf '%s'", top, top);
     return system(command);
 }
 
-static struct runfolder_options options(bool force, bool resume) {
+static struct runfolder_options options(bool force, bool resume)
+{
     return (struct runfolder_options){.out = run, .name = "default", .force = force, .resume = resume, .n_dims = 2, .dims = dims};
 }
 
-static struct row make_row(const char *kernel, int64_t batch) {
+static struct row make_row(const char *kernel, int64_t batch)
+{
     struct row row;
     row_clear(&row);
     strcpy(row.op, "attn");
@@ -55,13 +59,15 @@ static struct row make_row(const char *kernel, int64_t batch) {
     return row;
 }
 
-static const char *in_run(const char *name) {
+static const char *in_run(const char *name)
+{
     static char path[200];
     snprintf(path, sizeof(path), "%s/%s", run, name);
     return path;
 }
 
-static char *contents(const char *name) {
+static char *contents(const char *name)
+{
     char *bytes;
     size_t n;
     int error = file_read(in_run(name), &bytes, &n);
@@ -69,7 +75,8 @@ static char *contents(const char *name) {
     return bytes;
 }
 
-static int lines(const char *name) {
+static int lines(const char *name)
+{
     char *bytes = contents(name);
     int n = 0;
     for (char *c = bytes; *c; c++) n += *c == '\n';
@@ -77,7 +84,8 @@ static int lines(const char *name) {
     return n;
 }
 
-static void append(const char *name, const char *bytes) {
+static void append(const char *name, const char *bytes)
+{
     FILE *file = fopen(in_run(name), "a");
     assert_non_null(file);
     fputs(bytes, file);
@@ -85,7 +93,8 @@ static void append(const char *name, const char *bytes) {
 }
 
 /* Exit code of opening in a child, and what it said. */
-static int try_open(struct runfolder_options o, char *ret_said, size_t size) {
+static int try_open(struct runfolder_options o, char *ret_said, size_t size)
+{
     int ends[2], status;
     assert_int_equal(pipe(ends), 0);
     fflush(NULL);
@@ -105,7 +114,8 @@ static int try_open(struct runfolder_options o, char *ret_said, size_t size) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void test_files_of_a_run(void **state) {
+static void test_files_of_a_run(void **state)
+{
     (void)state;
     struct runfolder folder;
     struct runfolder_options o = options(false, false);
@@ -131,7 +141,8 @@ static void test_files_of_a_run(void **state) {
     assert_int_equal(access(in_run("plan.ini.begun"), F_OK), -1);
 }
 
-static void test_existing_run_is_refused(void **state) {
+static void test_existing_run_is_refused(void **state)
+{
     (void)state;
     char said[800];
     assert_int_equal(try_open(options(false, false), said, sizeof(said)), EXIT_USAGE);
@@ -140,13 +151,15 @@ static void test_existing_run_is_refused(void **state) {
     assert_int_equal(lines("rows.csv"), 2);
 }
 
-static void test_resume_cuts_torn_lines(void **state) {
+static void test_resume_cuts_torn_lines(void **state)
+{
     (void)state;
     struct runfolder folder;
     struct runfolder_options o = options(false, true);
     struct row a = make_row("attn/a", 4), b = make_row("attn/a", 8), tuned = a;
     append("rows.csv", "attn,attn/a,cuda,wrong,,8,\"torn\nhere, ");
-    append("samples.csv", "attn,attn/a,8,8192,,cold,1,0,0,0,1.5,2.5,\nattn,attn/a,8,81");  /* of a row that is not there, and torn */
+    /* of a row that is not there, and torn */
+    append("samples.csv", "attn,attn/a,8,8192,,cold,1,0,0,0,1.5,2.5,\nattn,attn/a,8,81");
     runfolder_open(&folder, &o);
     strcpy(tuned.tune, "splits=2");
     assert_int_equal(folder.done.n, 1);
@@ -165,7 +178,8 @@ static void test_resume_cuts_torn_lines(void **state) {
     assert_int_equal(lines("log.txt"), 1);
 }
 
-static void test_resume_of_other_dims_is_refused(void **state) {
+static void test_resume_of_other_dims_is_refused(void **state)
+{
     (void)state;
     static const char *const other[] = {"batch", "topk"};
     struct runfolder_options o = options(false, true);
@@ -178,7 +192,8 @@ static void test_resume_of_other_dims_is_refused(void **state) {
     assert_int_equal(try_open(o, said, sizeof(said)), EXIT_USAGE);
 }
 
-static void test_force_begins_anew(void **state) {
+static void test_force_begins_anew(void **state)
+{
     (void)state;
     struct runfolder folder;
     struct runfolder_options o = options(true, false);
@@ -194,7 +209,8 @@ static void test_force_begins_anew(void **state) {
     assert_int_equal(access(in_run("plots/mine.txt"), F_OK), 0);
 }
 
-static void test_resume_of_a_headless_run(void **state) {
+static void test_resume_of_a_headless_run(void **state)
+{
     (void)state;
     struct runfolder folder;
     struct runfolder_options o = options(false, true);
@@ -206,7 +222,8 @@ static void test_resume_of_a_headless_run(void **state) {
     assert_int_equal(lines("samples.csv"), 1);
 }
 
-static void test_default_folder(void **state) {
+static void test_default_folder(void **state)
+{
     (void)state;
     struct runfolder first, second;
     struct runfolder_options o = options(false, false);
@@ -223,7 +240,8 @@ static void test_default_folder(void **state) {
     runfolder_close(&second);
 }
 
-static void test_unwritable_place(void **state) {
+static void test_unwritable_place(void **state)
+{
     (void)state;
     char said[800], file[128];
     struct runfolder_options o = options(false, false);
@@ -238,7 +256,8 @@ static void test_unwritable_place(void **state) {
 }
 
 /* A file-size limit stands for a full disk that lets a part of a row through. */
-static void test_full_disk_leaves_whole_rows(void **state) {
+static void test_full_disk_leaves_whole_rows(void **state)
+{
     (void)state;
     struct runfolder_options o = options(true, false);
     fflush(NULL);
@@ -272,7 +291,8 @@ static void test_full_disk_leaves_whole_rows(void **state) {
     table_free(&table);
 }
 
-static void test_devices_and_pipes_come_back(void **state) {
+static void test_devices_and_pipes_come_back(void **state)
+{
     (void)state;
     struct runfolder folder = {.n_dims = 2, .dims = {"batch", "ctx"}};
     struct row row = make_row("attn/a", 4);
@@ -295,7 +315,8 @@ static void test_devices_and_pipes_come_back(void **state) {
     assert_int_equal(runfolder_write("/nowhere", "env.json", "{}"), ENOENT);
 }
 
-static struct machine make_machine(void) {
+static struct machine make_machine(void)
+{
     struct machine m = {.engine = CUDA, .ordinal = 1, .facts = {90, 132, 50 << 20, 232448, 150ll << 30}, .sm_clock_MHz = 1980,
         .memory_clock_MHz = 3201, .power_W = -1, .temperature_C = 31};
     strcpy(m.name, "NVIDIA \"H200\"");
@@ -305,13 +326,15 @@ static struct machine make_machine(void) {
     return m;
 }
 
-static char *make_env(const struct machine *m) {
+static char *make_env(const struct machine *m)
+{
     static const char *const kernels[] = {"attn/mma", "attn/simt"}, *const hashes[] = {"0123456789abcdef", ""};
     struct env env = {"./kbench sweep -k 'attn/*' \xFF", UINT64_MAX, m, 2, kernels, hashes};
     return env_json(&env);
 }
 
-static void test_env_comes_back(void **state) {
+static void test_env_comes_back(void **state)
+{
     (void)state;
     struct machine m = make_machine(), got;
     char error[300] = "", *json = make_env(&m);
@@ -329,7 +352,8 @@ static void test_env_comes_back(void **state) {
     free(json);
 }
 
-static void test_env_in_a_comma_locale(void **state) {
+static void test_env_in_a_comma_locale(void **state)
+{
     (void)state;
     struct machine m = make_machine(), got;
     char error[300] = "";
@@ -347,7 +371,8 @@ static void test_env_in_a_comma_locale(void **state) {
     free(json);
 }
 
-static void test_damaged_env_is_refused(void **state) {
+static void test_damaged_env_is_refused(void **state)
+{
     (void)state;
     static const char *const bad[] = {"", "{", "[]", "{\"schema\": 1}", "{\"schema\": 99, \"device\": {}}",
         "{\"schema\": 1, \"device\": {}}",
@@ -362,7 +387,8 @@ static void test_damaged_env_is_refused(void **state) {
     }
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files_of_a_run), cmocka_unit_test(test_existing_run_is_refused),
         cmocka_unit_test(test_resume_cuts_torn_lines), cmocka_unit_test(test_resume_of_other_dims_is_refused),

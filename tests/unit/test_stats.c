@@ -10,7 +10,8 @@
 #include <string.h>
 #include "stats.h"
 
-static void assert_close(double got, double expected) {
+static void assert_close(double got, double expected)
+{
     if (isnan(expected)) {
         assert_true(isnan(got));
         return;
@@ -19,7 +20,8 @@ static void assert_close(double got, double expected) {
 }
 
 /* Coverage of [x(lo), x(n-1-lo)] by adding up Pascal's triangle: exact for n <= 60. */
-static double coverage(int n, int lo) {
+static double coverage(int n, int lo)
+{
     double row[64] = {1}, tail = 0;
     for (int i = 1; i <= n; i++) {
         for (int k = i; k > 0; k--) row[k] += row[k - 1];
@@ -28,7 +30,8 @@ static double coverage(int n, int lo) {
     return 1 - 2 * tail / exp2(n);
 }
 
-static void test_ranks_match_tables(void **state) {
+static void test_ranks_match_tables(void **state)
+{
     (void)state;
     static const int known[][3] = {{1, 0, 0}, {2, 0, 1}, {5, 0, 4}, {6, 0, 5}, {8, 0, 7}, {9, 1, 7}, {10, 1, 8},
         {15, 3, 11}, {20, 5, 14}, {25, 7, 17}, {30, 9, 20}, {50, 17, 32}, {100, 39, 60}};
@@ -40,7 +43,8 @@ static void test_ranks_match_tables(void **state) {
     }
 }
 
-static void test_ranks_are_exact(void **state) {
+static void test_ranks_are_exact(void **state)
+{
     (void)state;
     static const double levels[] = {0.8, 0.9, 0.95, 0.99, 0.999};
     for (int l = 0; l < 5; l++) {
@@ -55,7 +59,8 @@ static void test_ranks_are_exact(void **state) {
 }
 
 /* Large n: the normal approximation lo + 1 = (n - z sqrt n) / 2 is right to a rank or so, and no underflow may get in the way. */
-static void test_ranks_of_large_samples(void **state) {
+static void test_ranks_of_large_samples(void **state)
+{
     (void)state;
     for (int n = 1000; n <= 100000000; n *= 10) {
         int lo, hi;
@@ -65,7 +70,8 @@ static void test_ranks_of_large_samples(void **state) {
     }
 }
 
-static void test_small_samples(void **state) {
+static void test_small_samples(void **state)
+{
     (void)state;
     static const double x[] = {3, 1, 2};
     struct summary s = stats_summarise(x, 0, 0.95);
@@ -81,7 +87,8 @@ static void test_small_samples(void **state) {
     assert_true(x[0] == 3 && x[2] == 2);
 }
 
-static void test_nan_goes_through(void **state) {
+static void test_nan_goes_through(void **state)
+{
     (void)state;
     double x[20];
     for (int i = 0; i < 20; i++) x[i] = i;
@@ -93,14 +100,16 @@ static void test_nan_goes_through(void **state) {
     assert_true(isnan(stats_median(x, 20)) && isnan(stats_geomean(x, 20)) && isnan(stats_median(x, 0)));
 }
 
-static void test_infinity_is_a_value(void **state) {
+static void test_infinity_is_a_value(void **state)
+{
     (void)state;
     static const double x[] = {1, INFINITY, 2, INFINITY, 3, INFINITY, INFINITY};
     struct summary s = stats_summarise(x, 7, 0.95);
     assert_true(isinf(s.median) && s.min == 1 && isinf(s.hi) && !s.bimodal);
 }
 
-static void test_ties(void **state) {
+static void test_ties(void **state)
+{
     (void)state;
     double x[30];
     for (int i = 0; i < 30; i++) x[i] = 5;
@@ -114,12 +123,14 @@ static void test_ties(void **state) {
 }
 
 /* Repeatable noise in [-1, 1). */
-static double noise(uint32_t *seed) {
+static double noise(uint32_t *seed)
+{
     *seed = *seed * 1664525u + 1013904223u;
     return (double)(*seed >> 8) / (1 << 23) - 1;
 }
 
-static void test_bimodal(void **state) {
+static void test_bimodal(void **state)
+{
     (void)state;
     double x[40];
     uint32_t seed = 1;
@@ -136,7 +147,8 @@ static void test_bimodal(void **state) {
     assert_true(isnan(s.mode_low) && isnan(s.mode_high));
 }
 
-static void test_one_mode_is_no_two(void **state) {
+static void test_one_mode_is_no_two(void **state)
+{
     (void)state;
     uint32_t seed = 7;
     static const int sizes[] = {6, 10, 20, 50, 200};
@@ -155,7 +167,8 @@ static void test_one_mode_is_no_two(void **state) {
     }
 }
 
-static void test_drifting(void **state) {
+static void test_drifting(void **state)
+{
     (void)state;
     double x[30];
     uint32_t seed = 3;
@@ -171,7 +184,8 @@ static void test_drifting(void **state) {
     assert_true(!s.drifting && s.lag1 < -0.9);
 }
 
-static void test_outliers_are_counted_not_dropped(void **state) {
+static void test_outliers_are_counted_not_dropped(void **state)
+{
     (void)state;
     double x[20];
     for (int i = 0; i < 20; i++) x[i] = 100 + i % 5;
@@ -183,7 +197,8 @@ static void test_outliers_are_counted_not_dropped(void **state) {
     assert_close(s.mean, (18.0 * 100 + 4 * (0 + 1 + 2 + 3) + 2 * 4 + 1000 - 500) / 20);
 }
 
-static void test_quartiles(void **state) {
+static void test_quartiles(void **state)
+{
     (void)state;
     static const double x[] = {7, 15, 36, 39, 40, 41};
     struct summary s = stats_summarise(x, 6, 0.95);
@@ -192,7 +207,8 @@ static void test_quartiles(void **state) {
     assert_close(s.q3, 39.75);
 }
 
-static void test_geomean(void **state) {
+static void test_geomean(void **state)
+{
     (void)state;
     static const double x[] = {1, 10, 100}, with_zero[] = {1, 0}, negative[] = {-1, -1};
     assert_close(stats_geomean(x, 3), 10);
@@ -200,7 +216,8 @@ static void test_geomean(void **state) {
 }
 
 /* The interval holds the true median as often as it says, on skewed and correlated-free noise. */
-static void test_interval_covers(void **state) {
+static void test_interval_covers(void **state)
+{
     (void)state;
     uint32_t seed = 11;
     static const int sizes[] = {6, 9, 17, 30};
@@ -216,7 +233,8 @@ static void test_interval_covers(void **state) {
     }
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks_match_tables), cmocka_unit_test(test_ranks_are_exact),
         cmocka_unit_test(test_ranks_of_large_samples),

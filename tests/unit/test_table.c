@@ -19,7 +19,8 @@
 
 static char folder[64], path[96];
 
-static int make_folder(void **state) {
+static int make_folder(void **state)
+{
     (void)state;
     strcpy(folder, "/tmp/kbench-table-XXXXXX");
     if (!mkdtemp(folder)) return -1;
@@ -27,21 +28,24 @@ static int make_folder(void **state) {
     return 0;
 }
 
-static int remove_folder(void **state) {
+static int remove_folder(void **state)
+{
     (void)state;
     char command[128];
     snprintf(command, sizeof(command), "rm -rf '%s'", folder);
     return system(command);
 }
 
-static void put(const char *bytes, size_t n) {
+static void put(const char *bytes, size_t n)
+{
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, n, file), n);
     assert_int_equal(fclose(file), 0);
 }
 
-static struct row sample_row(void) {
+static struct row sample_row(void)
+{
     struct row row;
     row_clear(&row);
     strcpy(row.op, "attn");
@@ -58,7 +62,8 @@ static struct row sample_row(void) {
 
 static const char *const dims[] = {"batch", "ctx", "topk"};
 
-static struct table write_and_read(const struct row *rows, int n) {
+static struct table write_and_read(const struct row *rows, int n)
+{
     struct table table;
     char error[300] = "";
     FILE *file = fopen(path, "wb");
@@ -72,7 +77,8 @@ static struct table write_and_read(const struct row *rows, int n) {
 }
 
 /* Every cell but the bytes behind a text's end, which are no part of it. */
-static void assert_rows_equal(const struct row *a, const struct row *b) {
+static void assert_rows_equal(const struct row *a, const struct row *b)
+{
     for (int c = 0; c < n_columns; c++) {
         const char *x = (const char *)a + columns[c].offset, *y = (const char *)b + columns[c].offset;
         double p, q;
@@ -92,7 +98,8 @@ static void assert_rows_equal(const struct row *a, const struct row *b) {
 }
 
 /* Random texts with everything that needs care, random bit patterns as numbers. */
-static struct row random_row(unsigned *seed) {
+static struct row random_row(unsigned *seed)
+{
     static const char alphabet[] = "a,\"\n\r; \t'=\xC3\xA4\\";
     struct row row;
     row_clear(&row);
@@ -115,7 +122,8 @@ static struct row random_row(unsigned *seed) {
     return row;
 }
 
-static void test_any_row_comes_back(void **state) {
+static void test_any_row_comes_back(void **state)
+{
     (void)state;
     enum { ROWS = 300 };
     struct row *rows = must_alloc(ROWS, sizeof(rows[0]));
@@ -127,7 +135,8 @@ static void test_any_row_comes_back(void **state) {
     free(rows);
 }
 
-static void test_empty_cells(void **state) {
+static void test_empty_cells(void **state)
+{
     (void)state;
     struct row row;
     row_clear(&row);
@@ -145,7 +154,8 @@ static void test_empty_cells(void **state) {
     free(bytes);
 }
 
-static void test_numbers_are_short_and_exact(void **state) {
+static void test_numbers_are_short_and_exact(void **state)
+{
     (void)state;
     static const struct { double value; const char *text; } known[] = {
         {0.1, "0.1"}, {41234.5, "41234.5"}, {1.0 / 3, "0.3333333333333333"},
@@ -160,7 +170,8 @@ static void test_numbers_are_short_and_exact(void **state) {
     }
 }
 
-static void test_comma_locale_changes_nothing(void **state) {
+static void test_comma_locale_changes_nothing(void **state)
+{
     (void)state;
     struct row row = sample_row();
     row.err_rel = 0.00125;
@@ -188,13 +199,15 @@ static void test_comma_locale_changes_nothing(void **state) {
     free(got);
 }
 
-static void read_text(const char *csv, struct table *ret) {
+static void read_text(const char *csv, struct table *ret)
+{
     char error[300] = "";
     put(csv, strlen(csv));
     if (table_read(path, ret, error, sizeof(error))) fail_msg("%s", error);
 }
 
-static void test_columns_in_any_order(void **state) {
+static void test_columns_in_any_order(void **state)
+{
     (void)state;
     struct table t;
     read_text("t_med_ns,status,future,kernel,op,marks,batch,ctx,tune,also new\r\n"
@@ -210,7 +223,8 @@ static void test_columns_in_any_order(void **state) {
     table_free(&t);
 }
 
-static void test_quotes_and_newlines(void **state) {
+static void test_quotes_and_newlines(void **state)
+{
     (void)state;
     struct table t;
     read_text("\xEF\xBB\xBFop,kernel,status,reason\nattn,a,wrong,\"two\nlines, \"\"quoted\"\"\"\n\nattn,b,ok,\"\"\n", &t);
@@ -220,7 +234,8 @@ static void test_quotes_and_newlines(void **state) {
     table_free(&t);
 }
 
-static void test_torn_line_is_left_out(void **state) {
+static void test_torn_line_is_left_out(void **state)
+{
     (void)state;
     struct row rows[3] = {sample_row(), sample_row(), sample_row()};
     strcpy(rows[2].reason, "a, \"b\"\nc");
@@ -245,7 +260,8 @@ static void test_torn_line_is_left_out(void **state) {
     free(bytes);
 }
 
-static void test_unreadable_input_is_refused_in_words(void **state) {
+static void test_unreadable_input_is_refused_in_words(void **state)
+{
     (void)state;
     static const struct { const char *csv, *why; } bad[] = {
         {"", "rows.csv:1: empty"},
@@ -278,7 +294,8 @@ static void test_unreadable_input_is_refused_in_words(void **state) {
     assert_int_not_equal(table_read("/tmp", &t, error, sizeof(error)), 0);
 }
 
-static void test_unclosed_quote_hides_nothing(void **state) {
+static void test_unclosed_quote_hides_nothing(void **state)
+{
     (void)state;
     struct table t;
     char error[300] = "";
@@ -290,7 +307,8 @@ static void test_unclosed_quote_hides_nothing(void **state) {
     assert_non_null(strstr(error, "rows.csv:2: a quote is opened here"));
 }
 
-static void test_full_disk_and_closed_pipe_come_back(void **state) {
+static void test_full_disk_and_closed_pipe_come_back(void **state)
+{
     (void)state;
     struct row row = sample_row();
     FILE *full = fopen("/dev/full", "w");
@@ -309,7 +327,8 @@ static void test_full_disk_and_closed_pipe_come_back(void **state) {
     signal(SIGPIPE, SIG_DFL);
 }
 
-static void test_unknown_dim_is_our_bug(void **state) {
+static void test_unknown_dim_is_our_bug(void **state)
+{
     (void)state;
     pid_t child = fork();
     if (!child) {
@@ -324,7 +343,8 @@ static void test_unknown_dim_is_our_bug(void **state) {
     assert_int_equal(WEXITSTATUS(status), EXIT_BUG);
 }
 
-static void test_status_words(void **state) {
+static void test_status_words(void **state)
+{
     (void)state;
     struct row row = sample_row();
     assert_int_equal(row_status(&row), STATUS_OK);
@@ -339,7 +359,8 @@ static void test_status_words(void **state) {
     assert_int_equal(row_failed(&row), 1);
 }
 
-static void test_groups_and_keys(void **state) {
+static void test_groups_and_keys(void **state)
+{
     (void)state;
     struct row a = sample_row(), b = sample_row();
     b.dim[0] = (struct row_dim){"ctx", 131072};
@@ -352,7 +373,8 @@ static void test_groups_and_keys(void **state) {
     assert_false(row_same_group(&b, &a));
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_row_comes_back), cmocka_unit_test(test_empty_cells),
         cmocka_unit_test(test_numbers_are_short_and_exact),

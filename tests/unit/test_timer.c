@@ -105,7 +105,8 @@ static double clock_MHz(struct dev *dev)
     return NAN;
 }
 
-static const struct dev_ops fake_ops = {.capture = capture, .replay = replay, .drop = drop, .time = time_graphs, .clock_MHz = clock_MHz};
+static const struct dev_ops fake_ops = {.capture = capture, .replay = replay, .drop = drop, .time = time_graphs,
+    .clock_MHz = clock_MHz};
 
 struct bench {
     struct fake     fake;
@@ -120,7 +121,8 @@ struct bench {
 static struct bench *bench_new(int sets, int n, const double *ns, double jitter)
 {
     struct bench *b = must_alloc(1, sizeof *b);
-    b->fake = (struct fake){.dev = {.ops = &fake_ops, .machine = {.engine = CUDA}, .sample_s = 0.002}, .random = 7, .jitter = jitter,
+    b->fake = (struct fake){.dev = {.ops = &fake_ops, .machine = {.engine = CUDA}, .sample_s = 0.002}, .random = 7,
+        .jitter = jitter,
                             .shortest_return = MOST};
     b->fake.dev.stream = (struct CUstream_st *)&b->fake;
     b->w = (struct workload){.dev = &b->fake.dev, .sets = sets, .ring = must_alloc((size_t)sets * MAX_TENSORS, sizeof(struct arg))};
@@ -130,7 +132,8 @@ static struct bench *bench_new(int sets, int n, const double *ns, double jitter)
         b->bound[i] = (struct bound){.w = &b->w, .kernel = &b->truth[i].kernel, .state = &b->truth[i]};
         b->lane[i] = (struct lane){.bound = &b->bound[i], .verdict = {.status = STATUS_OK}};
     }
-    b->timer = (struct timer){.dev = &b->fake.dev, .w = &b->w, .timing = {.width_pct = 1, .cap_s = 5, .min_rounds = 11, .max_rounds = 101},
+    b->timer = (struct timer){.dev = &b->fake.dev, .w = &b->w, .timing = {.width_pct = 1, .cap_s = 5, .min_rounds = 11,
+        .max_rounds = 101},
                               .seed = 3, .n_lanes = n, .lane = b->lane};
     return b;
 }
