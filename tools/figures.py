@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Tables in Markdown files from committed rows, so that no figure stands in prose without its row.
+
+usage: figures.py FILE.md...             fills the tables in
+       figures.py --check FILE.md...     exit 1 where a table is not what its rows say
+       figures.py --check --program KBENCH FILE.md...   also exit 1 where a quoted run measured other machine code than this build's
+
+A table stands between two markers, and is made anew from the words of the first:
+    <!-- figures: results/h200/attention kernels=attn/simt,attn/mma across=batch:1,16,64,128 heads=64 ctx=128K -->
+    <!-- end of figures -->
+kernels: rows of the table, in order; across: a dimension and its values; the other words fix dimensions. A cell is the median in
+us; `speedup=KERNEL` adds how many times that kernel's speed it is. A row that is missing, failed or doubled is an error.
+"""
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+
+BEGIN = re.compile(r"<!-- figures: (.*?) -->")
+END = "<!-- end of figures -->"
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def number(word):
+    return int(word[:-1]) * {"K": 1 << 10, "M": 1 << 20}[word[-1]] if word[-1] in "KM" else int(word)
+
+
+def rows_of(run):
+    with open(os.path.join(ROOT, run, "rows.csv"), newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def median_us(rows, kernel, dims):
+    found = [r for r in rows if r["kernel"] == kernel and r["cache"] == "cold" and all(r.get(n) == str(v) for n, v in dims.items())]
+    if len(found) != 1 or found[0]["status"] != "ok":
+        raise ValueError(f"{kernel} {dims}: {len(found)} rows, {[r['status'] for r in found]}")
+    return float(found[0]["t_med_ns"]) / 1e3, not found[0]["checked_pct"]   # and whether it is a probe, which is not ranked
+
+
+def digits(value):
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def table(words):
+    run, options = words.split()[0], dict(word.split("=", 1) for word in words.split()[1:])
+    kernels, speedup = options.pop("kernels").split(","), options.pop("speedup", None)
+    across, values = options.pop("across").split(":")
+    fixed = {name: number(value) for name, value in options.items()}
+    rows = rows_of(run)
+    values = values.split(",")
+    lines = ["| us | " + " | ".join(f"{across} {value}" for value in values) + " |", "| --- |" + " ---: |" * len(values)]
+    for kernel in kernels:
+        cells = []
+        for value in values:
+            dims = {**fixed, across: number(value)}
+            us, probe = median_us(rows, kernel, dims)
+            times = f" ({median_us(rows, speedup, dims)[0] / us:.1f}x)" if speedup and kernel != speedup and not probe else ""
+            cells.append(digits(us) + times)
+        lines.append(f"| `{kernel}` | " + " | ".join(cells) + " |")
+    return lines
+
+
+def filled(text):
+    """The text with every table made anew, and the runs that it quotes."""
+    out, runs, lines = [], set(), iter(text.split("\n"))
+    for line in lines:
+        out.append(line)
+        begin = BEGIN.search(line)
+        if begin:
+            runs.add(begin.group(1).split()[0])
+            out += ["", *table(begin.group(1)), "", END]   # Markdown wants the blank lines
+            for skipped in lines:
+                if skipped.strip() == END:
+                    break
+    return "\n".join(out), runs
+
+
+def stale(program, runs):
+    answer = subprocess.run([program, "list", "results", "--json"], capture_output=True, text=True, check=True,
+                            env={**os.environ, "KBENCH_ROOT": ROOT}).stdout
+    listed = {os.path.normpath(r["folder"]): r for r in json.loads(answer)["results"]}
+    said = {run: next((r for path, r in listed.items() if path.endswith(os.path.normpath(run))), None) for run in runs}
+    return [f"{run}: " + (f"measured other machine code of {', '.join(r['other_code'])}: measure it again" if r else "not listed")
+            for run, r in said.items() if not r or r["evidence"] == "stale"]
+
+
+def main():
+    words = sys.argv[1:]
+    check = "--check" in words
+    program = words[words.index("--program") + 1] if "--program" in words else None
+    files = [w for w in words if w not in ("--check", "--program", program)]
+    wrong, runs = [], set()
+    for path in files:
+        with open(path, encoding="utf-8") as file:
+            before = file.read()
+        after, quoted = filled(before)
+        runs |= quoted
+        if check and after != before:
+            wrong.append(f"{path}: a table is not what its rows say; run tools/figures.py {path}")
+        elif not check and after != before:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(after)
+    if program:
+        wrong += stale(program, runs)
+    print("\n".join(wrong) if wrong else f"{len(files)} files, {len(runs)} runs quoted")
+    return 1 if wrong else 0
+
+
+sys.exit(main())
