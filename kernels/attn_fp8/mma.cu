@@ -1,0 +1,58 @@
+/* attn_fp8/mma: a block copies the entries of a request as they are, for up to 32 heads; codes become halves in registers, once for each of
+ * the two products, which mma.sync makes. See mma.cuh.
+ * Limit: tensor-core rate and the latency of a tile on one SM a (request, 32 heads); without a split, small batches leave SMs idle.
+ */
+#include "mma.cuh"
+
+template <class S> static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_mma(const __grid_constant__ fp8_args a, fp8_work work) {
+    extern __shared__ __align__(128) char shared_bytes[];
+    fp8_run<S, false>(a, work, {}, *(fp8_shared<S> *)shared_bytes);
+}
+
+struct choice {
+    const void *kernel;
+    int64_t     shared;
+    int32_t     heads;
+};
+
+template <class S> static choice choice_of(void) {
+    return {(const void *)attn_fp8_mma<S>, (int64_t)sizeof(fp8_shared<S>), S::HEADS};
+}
+
+/* 16 heads a block while that leaves no more blocks than SMs; else 32, which halves copies and conversions. 227 KB of shared memory (sm_90,
+ * sm_100), 163 KB (sm_80) or 99 KB (sm_86, sm_89, sm_120), where 32 heads find no room. */
+static choice choose(const struct problem *p, const struct device *d) {
+    const int64_t heads = p->dim[ATTN_HEADS];
+    const bool narrow = heads <= 16 || p->dim[ATTN_BATCH] * ((heads + 15) / 16) <= d->sm_count;
+    const choice deep = narrow ? choice_of<fp8_shape<1, 8>>() : choice_of<fp8_shape<2, 6>>();
+    return deep.shared <= d->smem_bytes ? deep : choice_of<fp8_shape<1, 4>>();
+}
+
+static const char *unfit(const struct problem *p, const struct device *d) {
+    return choose(p, d).shared > d->smem_bytes ? "needs 97 KB of shared memory a block" : NULL;
+}
+
+static int open_(const struct problem *p, const struct device *d, void **state) {
+    const choice c = choose(p, d);
+    *state = NULL;
+    return cudaFuncSetAttribute(c.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)c.shared);
+}
+
+static int launch(const struct call *call) {
+    const choice c = choose(call->problem, call->device);
+    fp8_args a = fp8_args_of(call);
+    const int32_t groups = (a.heads + c.heads - 1) / c.heads;
+    fp8_work work = {a.batch * groups, groups, 1};
+    void *args[] = {&a, &work};
+    const unsigned blocks = (unsigned)(work.items < call->device->sm_count ? work.items : call->device->sm_count);
+    return cudaLaunchKernel(c.kernel, dim3(blocks), dim3(fp8_shape<1, 4>::THREADS), args, (size_t)c.shared, call->stream);
+}
+
+KERNEL = {
+    FOR_OP(attn_fp8),
+    .note = "entries copied as they are, codes to half in registers, mma.sync for 32 heads; bound by tensor cores and latency of one SM an item",
+    .engine = CUDA,
+    .unfit = unfit,
+    .open = open_,
+    .launch = launch,
+};
