@@ -1,0 +1,279 @@
+/* attn/splitk: the KV list of a (request, 16 to 64 heads) in `splits` parts, one a block at a time; a second kernel merges them.
+ * Heads a block and splits are chosen on the host from shape and SM count, so that every SM has as little to do as can be and no more; live lengths,
+ * which only the device knows, move the cuts but not the grid. One split writes the result directly.
+ * Limit: shared memory and tensor cores by mma.sync where a block has 64 heads; the merge's 2 KB a head and part where it has few.
+ */
+#include "splitk.cuh"
+
+template <class S> struct split_block {
+    const attn_args    &a;
+    split_shared<S>    &all;
+    mma_shared<S>      &sh;
+    const split_places<S> at;
+    split_query<S>      q;
+    split_softmax<S>    softmax;
+    mma_sums<S>         sums;
+    mma_position<S>     from;
+
+    __device__ __forceinline__ split_block(const attn_args &args, split_shared<S> &shared)
+        : a(args), all(shared), sh(shared.tiles), at(shared.tiles), q(shared), from{0, 0} {}
+
+    __device__ __forceinline__ void weigh(mma_position<S> tile, int buffer) {
+        softmax.tile(sh, at, tile, buffer);
+    }
+
+    __device__ __forceinline__ void multiply(mma_position<S> tile, int buffer) {
+        uint32_t v[4][4];
+        sums.load_v(at, tile, 0, v);
+        sums.scale(sh.old[buffer]);
+        sums.tile(at, tile, buffer, v);
+        mma_release(sh, tile);
+    }
+
+    /* n entries, a tile's scores, weights and products one after another. */
+    __device__ __forceinline__ void attend(int32_t n) {
+        for (int32_t i = 0; i < n; i += S::TILE) {
+            mma_wait(sh, from);
+            split_scores<S>(q, at, from, 0);
+            mma_sync<S>();
+            weigh(from, 0);
+            mma_sync<S>();
+            multiply(from, 0);
+            from = from.next();
+        }
+    }
+
+    /* One barrier a tile: between two of them the weights of a tile, the products of the one before and the scores of the one after are made.
+     * Of the two warps on each quarter of an SM one begins with the weights and one ends with them. */
+    __device__ __forceinline__ void attend_overlapped(int32_t n) {
+        const bool weights_first = warp_id() < S::WARPS / 2;
+        mma_position<S> before = from;
+        int buffer = 0;
+        if (n > 0) {
+            mma_wait(sh, from);
+            split_scores<S>(q, at, from, 0);
+        }
+        for (int32_t i = 0; i < n; i += S::TILE) {
+            const mma_position<S> now = from;
+            mma_sync<S>();
+            if (weights_first)
+                weigh(now, buffer);
+            if (i > 0)
+                multiply(before, buffer ^ 1);
+            from = from.next();
+            if (i + S::TILE < n) {
+                mma_wait(sh, from);
+                split_scores<S>(q, at, from, buffer ^ 1);
+            }
+            if (!weights_first)
+                weigh(now, buffer);
+            before = now;
+            buffer ^= 1;
+        }
+        if (n > 0) {
+            mma_sync<S>();
+            multiply(before, buffer ^ 1);
+        }
+    }
+
+    /* m and l of the group's heads, and the sums as they are. A part without an entry leaves sums that nobody looks at. */
+    __device__ __forceinline__ void write_part(const partials &p, int64_t b, int32_t first, int32_t split, bool empty) const {
+        float l = softmax.sum;
+#pragma unroll
+        for (int step = S::LPH / 2; step > 0; step /= 2)
+            l += __shfl_xor_sync(ALL_LANES, l, step);
+        if (threadIdx.x % S::LPH == 0 && first + softmax.head() < a.heads)
+            *partial_ml(p, b * a.heads + first + softmax.head(), split) = make_float2(softmax.m, l);
+        if (empty)
+            return;
+        const int lane = lane_id();
+#pragma unroll
+        for (int mt = 0; mt < S::MT; mt++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const int32_t head = first + mt * 16 + half * 8 + lane / 4;
+                if (head < a.heads) {
+                    float2 *o = (float2 *)(partial_o(p, b * a.heads + head, split) + warp_id() * 64) + lane % 4;
+#pragma unroll
+                    for (int j = 0; j < 8; j++)
+                        __stcg(o + j * 4, make_float2(sums.o[mt][j][half * 2], sums.o[mt][j][half * 2 + 1]));
+                }
+            }
+    }
+
+    __device__ __forceinline__ void write_result(int64_t b, int32_t first) {
+        mma_sync<S>();  /* until all have read sh.factor of the item before */
+        softmax.finish(a, sh, b, first);
+        mma_sync<S>();
+        sums.write_bf16(a, b, first, sh.factor);
+    }
+
+    __device__ __forceinline__ void run(const split_counts &counts, const partials &p) {
+        for (int32_t item = (int32_t)blockIdx.x; item < counts.items; item += (int32_t)gridDim.x) {
+            const int32_t split = item % counts.splits, group = item / counts.splits;
+            const int64_t b = group / counts.groups;
+            const int32_t first = group % counts.groups * S::HEADS;
+            const split_range range = range_of<S>(attn_length_of(a, b).n, split, counts.splits);
+            softmax.clear(a, first);
+            q.load(a, b, first);
+            sums.clear();
+            if constexpr (S::BUFFERS == 2)
+                attend_overlapped(range.end - range.begin);
+            else
+                attend(range.end - range.begin);
+            if (counts.splits == 1)
+                write_result(b, first);
+            else
+                write_part(p, b, first, split, range.end <= range.begin);
+        }
+    }
+};
+
+/* With 12 warps a thread has 168 registers; 32 heads and more need more of them and get them from the warps that copy, where the architecture
+ * lets them. */
+template <class S> static constexpr bool fits_registers = S::MT == 1 || MOVES_REGISTERS;
+
+template <class S>
+static __global__ void __launch_bounds__(S::THREADS, 1) attn_splitk(const __grid_constant__ attn_args a, const __grid_constant__ partials p,
+                                                                    const __grid_constant__ split_counts counts) {
+    extern __shared__ __align__(128) char shared_bytes[];
+    split_shared<S> &sh = *(split_shared<S> *)shared_bytes;
+    if constexpr (fits_registers<S>) {
+        combine_may_start();
+        mma_init(sh.tiles);
+        if (warp_id() >= S::WARPS) {
+            registers_give<S::GIVEN>();
+            split_producer<S> producer;
+            producer.run(a, sh.tiles, counts);
+        } else {
+            registers_take<S::TAKEN>();
+            split_block<S> block(a, sh);
+            block.run(counts, p);
+        }
+    }
+}
+
+struct choice {
+    const void *kernel;
+    int64_t     shared;
+    int32_t     heads;
+};
+
+template <int MT, int STAGES, int BUFFERS> static choice choice_of(void) {
+    using S = split_shape<MT, STAGES, BUFFERS>;
+    return {(const void *)attn_splitk<S>, (int64_t)sizeof(split_shared<S>), S::HEADS};
+}
+
+enum { NARROW, MIDDLE, WIDE, WIDTHS };
+
+/* What fits the device's shared memory: 227 KB (sm_90, sm_100), 160 KB (sm_80), 99 KB (sm_86, sm_89, sm_120). */
+static choice choice_by_size(int width, const struct device *d) {
+    const choice by_size[WIDTHS][3] = {
+        {choice_of<1, 6, 2>(), choice_of<1, 4, 1>(), choice_of<1, 2, 1>()},
+        {choice_of<2, 5, 2>(), choice_of<2, 4, 1>(), choice_of<2, 2, 1>()},
+        {choice_of<4, 3, 2>(), choice_of<4, 3, 2>(), choice_of<4, 3, 2>()},
+    };
+    for (int i = 0; i < 2; i++)
+        if (by_size[width][i].shared <= d->smem_bytes)
+            return by_size[width][i];
+    return by_size[width][2];
+}
+
+struct split_plan {
+    int     width;
+    int32_t groups, splits;
+};
+
+/* Nanoseconds that a plan ought to take: rounds of blocks, each the latency of lengths, slots and first rows and then its tiles; at least what
+ * memory needs for rows gathered once a group; the merge. Figures are an H200's; ratios matter, not sizes. */
+static int64_t plan_cost(const struct problem *p, const struct device *d, const split_plan &plan) {
+    const int64_t start = 4500, merge = 2000, tile[WIDTHS] = {750, 1200, 1900};
+    const int64_t batch = p->dim[ATTN_BATCH], n = p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK], tiles = (n + 31) / 32;
+    const int64_t items = batch * plan.groups * plan.splits, rounds = (items + d->sm_count - 1) / d->sm_count;
+    const int64_t compute = rounds * (start / 3 + (tiles + plan.splits - 1) / plan.splits * tile[plan.width]) + start * 2 / 3;
+    const int64_t memory = batch * plan.groups * n * ROW_BYTES / 4500 + start;
+    const int64_t parts = plan.splits > 1 ? merge + batch * p->dim[ATTN_HEADS] * plan.splits * (ATTN_D * 4) / 2500 : 0;
+    return (compute > memory ? compute : memory) + parts;
+}
+
+enum { SPLITS, BLOCK_HEADS };  /* tunables; 0: whichever is best */
+
+/* widths: how many of enum's there is code for. */
+static split_plan plan_of(const struct problem *p, const struct device *d, const int32_t *tune, int widths) {
+    const int64_t heads = p->dim[ATTN_HEADS];
+    const int32_t wish = tune[SPLITS];
+    split_plan best = {};
+    int64_t least = INT64_MAX;
+    for (int width = NARROW; width < widths; width++) {
+        const choice c = choice_by_size(width, d);
+        const bool wanted = tune[BLOCK_HEADS] ? tune[BLOCK_HEADS] >= c.heads : c.heads / 2 < heads;
+        if (c.shared > d->smem_bytes || (width > NARROW && !wanted))
+            continue;
+        if (tune[BLOCK_HEADS])
+            least = INT64_MAX;  /* the widest that is no wider than that */
+        for (int32_t splits = wish ? wish : 1; splits <= (wish ? wish : COMBINE_SPLITS); splits++) {
+            const split_plan plan = {width, (int32_t)((heads + c.heads - 1) / c.heads), splits};
+            const int64_t cost = plan_cost(p, d, plan);
+            if (cost < least) {
+                least = cost;
+                best = plan;
+            }
+        }
+    }
+    return best;
+}
+
+static const char *unfit(const struct problem *p, const struct device *d) {
+    (void)p;
+    return choice_by_size(NARROW, d).shared > d->smem_bytes ? "needs 80 KB of shared memory a block" : NULL;
+}
+
+/* Of both, since only open can ask whether there is code for wide blocks. */
+static size_t workspace(const struct problem *p, const struct device *d, const int32_t *tune) {
+    const size_t all = partials_bytes(p, plan_of(p, d, tune, WIDTHS).splits), narrow = partials_bytes(p, plan_of(p, d, tune, MIDDLE).splits);
+    return all > narrow ? all : narrow;
+}
+
+/* state: how many widths there is code for. A body that does not fit the registers is empty and needs few: see fits_registers. */
+static int open_(const struct problem *p, const struct device *d, void **state) {
+    (void)p;
+    int widths = 0;
+    for (int width = NARROW; width < WIDTHS; width++) {
+        const choice c = choice_by_size(width, d);
+        if (c.shared > d->smem_bytes)
+            continue;
+        cudaFuncAttributes code;
+        int error = cudaFuncGetAttributes(&code, c.kernel);
+        if (error == cudaSuccess)
+            error = cudaFuncSetAttribute(c.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)c.shared);
+        if (error != cudaSuccess)
+            return error;
+        if (width == NARROW || code.numRegs > 128)
+            widths = width + 1;
+    }
+    *state = (void *)(intptr_t)widths;
+    return cudaSuccess;
+}
+
+static int launch(const struct call *call) {
+    const split_plan plan = plan_of(call->problem, call->device, call->tune, (int)(intptr_t)call->state);
+    const choice c = choice_by_size(plan.width, call->device);
+    attn_args a = attn_args_of(call);
+    partials p = partials_of(call, plan.splits);
+    split_counts counts = {a.batch * plan.groups * plan.splits, plan.groups, plan.splits};
+    void *args[] = {&a, &p, &counts};
+    const unsigned blocks = (unsigned)(counts.items < call->device->sm_count ? counts.items : call->device->sm_count);
+    const int error = cudaLaunchKernel(c.kernel, dim3(blocks), dim3(split_shape<1, 2, 1>::THREADS), args, (size_t)c.shared, call->stream);
+    return error != cudaSuccess || plan.splits == 1 ? error : combine_launch(call, a, p);
+}
+
+KERNEL = {
+    FOR_OP(attn),
+    .note = "the KV list in `splits` parts (0: chosen by shape and SM count) for 16 to 64 heads a block, merged by log-sum-exp in a second kernel",
+    .engine = CUDA,
+    .tunable = {{"splits", {0}, 0, COMBINE_SPLITS}, {"block_heads", {0}, 0, 64}},
+    .unfit = unfit,
+    .workspace = workspace,
+    .open = open_,
+    .launch = launch,
+};
