@@ -1,10 +1,13 @@
-/* Partial results of attention over a cut KV list, and their merge by log-sum-exp. For op attn and, with the same tensors, op attn_fp8.
+/* Partial results of attention over a cut KV list, and their merge by log-sum-exp. For op attn and, with the same tensors, op
+ * attn_fp8.
  *
- * A part is some of a request's entries. It leaves, for each head, m: the base of its weights, which is the largest of its scores in units
- * of log 2; l: the sum of its weights 2^(s - m); o: the weighted sum, not divided. A part without an entry leaves m = -inf, l = 0 and its o is
- * not looked at. Order of the sums is fixed by the part's number, so that the result does not depend on who was first.
+ * A part is some of a request's entries. It leaves, for each head, m: the base of its weights, which is the largest of its
+ * scores in units of log 2; l: the sum of its weights 2^(s - m); o: the weighted sum, not divided. A part without an entry
+ * leaves m = -inf, l = 0 and its o is not looked at. Order of the sums is fixed by the part's number, so that the result does
+ * not depend on who was first.
  *
- * Row r is request * heads + head, parts of a row lie side by side:  o fp32 [rows][splits][512], then ml {m, l} fp32 [rows][splits][2].
+ * Row r is request * heads + head, parts of a row lie side by side:  o fp32 [rows][splits][512], then ml {m, l} fp32
+ * [rows][splits][2].
  */
 #ifndef KBENCH_ATTN_COMBINE_CUH
 #define KBENCH_ATTN_COMBINE_CUH
@@ -22,7 +25,8 @@ struct partials {
 
 /* Bytes of workspace. */
 static inline size_t partials_bytes(const struct problem *p, int32_t splits) {
-    return splits == 1 ? 0 : (size_t)p->dim[ATTN_BATCH] * (size_t)p->dim[ATTN_HEADS] * (size_t)splits * (ATTN_D * sizeof(float) + sizeof(float2));
+    return splits == 1 ? 0
+        : (size_t)p->dim[ATTN_BATCH] * (size_t)p->dim[ATTN_HEADS] * (size_t)splits * (ATTN_D * sizeof(float) + sizeof(float2));
 }
 
 static inline partials partials_of(const struct call *call, int32_t splits) {
@@ -40,7 +44,8 @@ static __device__ __forceinline__ float2 *partial_ml(const partials &p, int64_t 
     return p.ml + row * p.splits + split;
 }
 
-/* By the kernel that makes the parts, when it pleases: the merging kernel may take its place, where there is any. Its memory accesses wait. */
+/* By the kernel that makes the parts, when it pleases: the merging kernel may take its place, where there is any. Its memory
+ * accesses wait. */
 static __device__ __forceinline__ void combine_may_start(void) {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -48,7 +53,8 @@ static __device__ __forceinline__ void combine_may_start(void) {
 }
 
 /* A block a row, a thread 4 elements. */
-static __global__ void __launch_bounds__(COMBINE_THREADS) attn_combine(const __grid_constant__ attn_args a, const __grid_constant__ partials p) {
+static __global__ void __launch_bounds__(COMBINE_THREADS) attn_combine(const __grid_constant__ attn_args a,
+    const __grid_constant__ partials p) {
     const int     lane = lane_id();
     const int64_t row = blockIdx.x, b = row / a.heads;
     const int32_t head = (int32_t)(row % a.heads);
@@ -82,7 +88,8 @@ static __global__ void __launch_bounds__(COMBINE_THREADS) attn_combine(const __g
         sum.w += v.w * weight;
     }
     const float f = attn_finish(top, all, sink);
-    ((uint2 *)attn_row<ATTN_OUT>(a, row))[threadIdx.x] = make_uint2(bf16_pack(sum.x * f, sum.y * f), bf16_pack(sum.z * f, sum.w * f));
+    ((uint2 *)attn_row<ATTN_OUT>(a, row))[threadIdx.x] = make_uint2(bf16_pack(sum.x * f, sum.y * f), bf16_pack(sum.z * f,
+        sum.w * f));
     if (threadIdx.x == 0)
         *attn_lse(a, b, head) = all > 0 ? top * LN2 + logf(all) : -INFINITY;
 }

@@ -1,5 +1,6 @@
 /* attn/splitk: the KV list of a (request, 16 to 64 heads) in `splits` parts, one a block at a time; a second kernel merges them.
- * Heads a block and splits are chosen on the host from shape and SM count, so that every SM has as little to do as can be and no more; live lengths,
+ * Heads a block and splits are chosen on the host from shape and SM count, so that every SM has as little to do as can be and no
+ * more; live lengths,
  * which only the device knows, move the cuts but not the grid. One split writes the result directly.
  * Limit: shared memory and tensor cores by mma.sync where a block has 64 heads; the merge's 2 KB a head and part where it has few.
  */
@@ -43,7 +44,8 @@ template <class S> struct split_block {
         }
     }
 
-    /* One barrier a tile: between two of them the weights of a tile, the products of the one before and the scores of the one after are made.
+    /* One barrier a tile: between two of them the weights of a tile, the products of the one before and the scores of the one
+     * after are made.
      * Of the two warps on each quarter of an SM one begins with the weights and one ends with them. */
     __device__ __forceinline__ void attend_overlapped(int32_t n) {
         const bool weights_first = warp_id() < S::WARPS / 2;
@@ -129,12 +131,14 @@ template <class S> struct split_block {
     }
 };
 
-/* With 12 warps a thread has 168 registers; 32 heads and more need more of them and get them from the warps that copy, where the architecture
+/* With 12 warps a thread has 168 registers; 32 heads and more need more of them and get them from the warps that copy, where the
+ * architecture
  * lets them. */
 template <class S> static constexpr bool fits_registers = S::MT == 1 || MOVES_REGISTERS;
 
 template <class S>
-static __global__ void __launch_bounds__(S::THREADS, 1) attn_splitk(const __grid_constant__ attn_args a, const __grid_constant__ partials p,
+static __global__ void __launch_bounds__(S::THREADS, 1) attn_splitk(const __grid_constant__ attn_args a,
+    const __grid_constant__ partials p,
                                                                     const __grid_constant__ split_counts counts) {
     extern __shared__ __align__(128) char shared_bytes[];
     split_shared<S> &sh = *(split_shared<S> *)shared_bytes;
@@ -184,7 +188,8 @@ struct split_plan {
     int32_t groups, splits;
 };
 
-/* Nanoseconds that a plan ought to take: rounds of blocks, each the latency of lengths, slots and first rows and then its tiles; at least what
+/* Nanoseconds that a plan ought to take: rounds of blocks, each the latency of lengths, slots and first rows and then its tiles;
+ * at least what
  * memory needs for rows gathered once a group; the merge. Figures are an H200's; ratios matter, not sizes. */
 static int64_t plan_cost(const struct problem *p, const struct device *d, const split_plan &plan) {
     const int64_t start = 4500, merge = 2000, tile[WIDTHS] = {750, 1200, 1900};
@@ -230,7 +235,8 @@ static const char *unfit(const struct problem *p, const struct device *d) {
 
 /* Of both, since only open can ask whether there is code for wide blocks. */
 static size_t workspace(const struct problem *p, const struct device *d, const int32_t *tune) {
-    const size_t all = partials_bytes(p, plan_of(p, d, tune, WIDTHS).splits), narrow = partials_bytes(p, plan_of(p, d, tune, MIDDLE).splits);
+    const size_t all = partials_bytes(p, plan_of(p, d, tune, WIDTHS).splits), narrow = partials_bytes(p, plan_of(p, d, tune,
+        MIDDLE).splits);
     return all > narrow ? all : narrow;
 }
 
@@ -263,13 +269,14 @@ static int launch(const struct call *call) {
     split_counts counts = {a.batch * plan.groups * plan.splits, plan.groups, plan.splits};
     void *args[] = {&a, &p, &counts};
     const unsigned blocks = (unsigned)(counts.items < call->device->sm_count ? counts.items : call->device->sm_count);
-    const int error = cudaLaunchKernel(c.kernel, dim3(blocks), dim3(split_shape<1, 2, 1>::THREADS), args, (size_t)c.shared, call->stream);
+    const int error = cudaLaunchKernel(c.kernel, dim3(blocks), dim3(split_shape<1, 2, 1>::THREADS), args, (size_t)c.shared,
+        call->stream);
     return error != cudaSuccess || plan.splits == 1 ? error : combine_launch(call, a, p);
 }
 
 KERNEL = {
     FOR_OP(attn),
-    .note = "the KV list in `splits` parts (0: chosen by shape and SM count) for 16 to 64 heads a block, merged by log-sum-exp in a second kernel",
+    .note = "the KV list in `splits` parts (0: chosen by shape) for 16 to 64 heads a block, merged by log-sum-exp",
     .engine = CUDA,
     .tunable = {{"splits", {0}, 0, COMBINE_SPLITS}, {"block_heads", {0}, 0, 64}},
     .unfit = unfit,

@@ -1,9 +1,9 @@
-/* A part of a request's KV list for a group of 16, 32 or 64 heads: attn/splitk. The pieces are those of mma_ws.cuh, with an item (request,
- * group of heads, part) in the place of (request, group).
+/* A part of a request's KV list for a group of 16, 32 or 64 heads: attn/splitk. The pieces are those of mma_ws.cuh, with an item
+ * (request, group of heads, part) in the place of (request, group).
  *
- * 64 heads a block gather KV once where 32 do it twice, and read each tile of it from shared memory once less a head. Their sums take 128
- * registers of a thread; of q, which takes 64, three quarters live in shared memory, each thread's fragments as it needs them. Warps
- * score (32 heads, 128 elements of d) there instead of (half of the keys, 128 elements).
+ * 64 heads a block gather KV once where 32 do it twice, and read each tile of it from shared memory once less a head. Their sums
+ * take 128 registers of a thread; of q, which takes 64, three quarters live in shared memory, each thread's fragments as it
+ * needs them. Warps score (32 heads, 128 elements of d) there instead of (half of the keys, 128 elements).
  */
 #ifndef KBENCH_ATTN_SPLITK_CUH
 #define KBENCH_ATTN_SPLITK_CUH
@@ -26,7 +26,8 @@ template <int MT_, int STAGES_, int BUFFERS_> struct split_shape : mma_shape<MT_
 
 template <class S> struct split_shared {
     mma_shared<S> tiles;
-    uint4         q[S::SPARE * 2 * S::QMT + !S::SPARE][S::SPARE ? S::COMPUTE : 1];  /* fragments by chunk, step and m-tile; a thread's own */
+    /* fragments by chunk, step and m-tile; a thread's own */
+    uint4         q[S::SPARE * 2 * S::QMT + !S::SPARE][S::SPARE ? S::COMPUTE : 1];
 };
 
 struct split_counts {
@@ -46,7 +47,8 @@ template <class S> static __device__ __forceinline__ split_range range_of(int32_
 template <class S> struct split_places : mma_places<S> {
     __device__ __forceinline__ split_places(const mma_shared<S> &sh) : mma_places<S>(sh) {
         if constexpr (S::WIDE) {
-            const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, mw = warp / S::DIM_WARPS, dw = warp % S::DIM_WARPS;
+            const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, mw = warp / S::DIM_WARPS,
+                dw = warp % S::DIM_WARPS;
             const int h = (int)(threadIdx.x % S::COMPUTE / S::LPH), i = (int)(threadIdx.x % S::LPH) * S::VEC;
             this->key = pinned(shared_address(sh.kv[0][lane % 8]) + (dw * 16 + lane / 8) * 16);
             this->give = pinned(shared_address(&sh.score[0][dw][mw * 32 + g][(t * 2) ^ turn(g)]));
@@ -55,7 +57,8 @@ template <class S> struct split_places : mma_places<S> {
     }
 
 private:
-    /* Of wide blocks, key k of head h is at k ^ turn(h): both the rows of four heads and the halves of two lie in different banks. */
+    /* Of wide blocks, key k of head h is at k ^ turn(h): both the rows of four heads and the halves of two lie in different
+     * banks. */
     static __device__ __forceinline__ int turn(int h) {
         return h % 2 * 16 + h / 2 % 2 * 8;
     }
@@ -98,7 +101,8 @@ template <class S> struct split_softmax : mma_softmax<S> {
                     w[e] = exp2_fast(s[v][e] - base);
                     this->sum += w[e];
                 }
-                store8_shared(at.put + buffer * S::P_BYTES + v * 32, __uint_as_float(bf16_pack(w[0], w[1])), __uint_as_float(bf16_pack(w[2], w[3])));
+                store8_shared(at.put + buffer * S::P_BYTES + v * 32, __uint_as_float(bf16_pack(w[0], w[1])),
+                    __uint_as_float(bf16_pack(w[2], w[3])));
             }
         }
     }
@@ -110,7 +114,8 @@ private:
     }
 };
 
-/* A copying warp. As mma_producer, over parts; the rows of the tile after next are asked into L2 while there is no room for them yet. */
+/* A copying warp. As mma_producer, over parts; the rows of the tile after next are asked into L2 while there is no room for them
+ * yet. */
 template <class S> struct split_producer : mma_producer<S> {
     using base = mma_producer<S>;
     using typename base::tile;
@@ -151,7 +156,8 @@ template <class S> struct split_producer : mma_producer<S> {
         return t;
     }
 
-    /* The first two tiles' slots are loaded beside the lengths on the guess that both lists are full; where they're not, once more. */
+    /* The first two tiles' slots are loaded beside the lengths on the guess that both lists are full; where they're not, once
+     * more. */
     __device__ __forceinline__ void start(const attn_args &a, tile (&ret)[2]) {
         const int64_t b = this->item / splits / this->groups;
         const split_range guess = range_of<S>(a.window + a.topk, this->item % splits, splits);
@@ -190,7 +196,8 @@ template <class S> struct split_producer : mma_producer<S> {
 #pragma unroll
         for (int p = 0; p < S::PASSES; p++) {
             const bool window_row = this->row + p * 4 < t.window;
-            const char *row = window_row ? attn_row<ATTN_WINDOW_KV>(a, max(t.slot[p], 0)) : attn_row<ATTN_TOPK_KV>(a, max(t.slot[p], 0));
+            const char *row = window_row ? attn_row<ATTN_WINDOW_KV>(a, max(t.slot[p], 0)) : attn_row<ATTN_TOPK_KV>(a,
+                max(t.slot[p], 0));
             if (t.slot[p] >= 0)
                 prefetch_l2(row + lane_id() % 8 * 128);
         }
@@ -237,7 +244,8 @@ template <class S> struct split_query {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const int32_t head = first + first_head() + mt * 16 + half * 8 + lane / 4;
-            const char *q = attn_row<ATTN_Q>(a, b * a.heads + min(head, a.heads - 1)) + dw * S::CHUNKS * 64 + c * 64 + lane % 4 * 16;
+            const char *q = attn_row<ATTN_Q>(a, b * a.heads + min(head,
+                a.heads - 1)) + dw * S::CHUNKS * 64 + c * 64 + lane % 4 * 16;
             const uint4 v = head < a.heads ? __ldg((const uint4 *)q) : make_uint4(0, 0, 0, 0);
             f[half][0] = v.x, f[half][1] = v.y, f[half][2] = v.z, f[half][3] = v.w;
         }
@@ -245,7 +253,8 @@ template <class S> struct split_query {
 
     /* From a chunk of 8 elements a thread to two elements of 4 chunks: f[step] is the fragment of a k-step. */
     static __device__ __forceinline__ void arrange(uint32_t (&f)[2][4]) {
-        const uint4 low = quad_transpose(f[0][0], f[0][1], f[0][2], f[0][3]), high = quad_transpose(f[1][0], f[1][1], f[1][2], f[1][3]);
+        const uint4 low = quad_transpose(f[0][0], f[0][1], f[0][2], f[0][3]), high = quad_transpose(f[1][0], f[1][1], f[1][2],
+            f[1][3]);
         f[0][0] = low.x, f[0][1] = high.x, f[0][2] = low.y, f[0][3] = high.y;
         f[1][0] = low.z, f[1][1] = high.z, f[1][2] = low.w, f[1][3] = high.w;
     }
@@ -269,7 +278,8 @@ template <class S> struct split_query {
 #pragma unroll
                 for (int step = 0; step < 2; step++) {
                     const uint32_t (&f)[4] = rest[mt][c][step];
-                    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(spare_at(c, step, mt)), "r"(f[0]), "r"(f[1]), "r"(f[2]), "r"(f[3]) : "memory");
+                    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(spare_at(c, step, mt)), "r"(f[0]), "r"(f[1]),
+                        "r"(f[2]), "r"(f[3]) : "memory");
                 }
             }
 #pragma unroll
@@ -297,7 +307,8 @@ private:
 
 /* The warp's partial scores of one tile, to shared memory. */
 template <class S>
-static __device__ __forceinline__ void split_scores(const split_query<S> &q, const split_places<S> &at, mma_position<S> from, int buffer) {
+static __device__ __forceinline__ void split_scores(const split_query<S> &q, const split_places<S> &at, mma_position<S> from,
+    int buffer) {
     const uint32_t key = at.key + from.stage * S::STAGE_BYTES;
     float s[S::QMT][S::NT][4] = {};
 #pragma unroll
@@ -323,7 +334,8 @@ static __device__ __forceinline__ void split_scores(const split_query<S> &q, con
         for (int mt = 0; mt < S::QMT; mt++)
 #pragma unroll
             for (int half = 0; half < 2; half++)
-                store8_shared((at.give ^ nt * 32) + buffer * S::SCORE_BYTES + (mt * 16 + half * 8) * S::SCORE_PITCH, s[mt][nt][half * 2],
+                store8_shared((at.give ^ nt * 32) + buffer * S::SCORE_BYTES + (mt * 16 + half * 8) * S::SCORE_PITCH,
+                    s[mt][nt][half * 2],
                               s[mt][nt][half * 2 + 1]);
 }
 

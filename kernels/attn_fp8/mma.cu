@@ -1,10 +1,12 @@
-/* attn_fp8/mma: a block copies the entries of a request as they are, for up to 32 heads; codes become halves in registers, once for each of
+/* attn_fp8/mma: a block copies the entries of a request as they are, for up to 32 heads; codes become halves in registers, once
+ * for each of
  * the two products, which mma.sync makes. See mma.cuh.
  * Limit: tensor-core rate and the latency of a tile on one SM a (request, 32 heads); without a split, small batches leave SMs idle.
  */
 #include "mma.cuh"
 
-template <class S> static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_mma(const __grid_constant__ fp8_args a, fp8_work work) {
+template <class S> static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_mma(const __grid_constant__ fp8_args a,
+    fp8_work work) {
     extern __shared__ __align__(128) char shared_bytes[];
     fp8_run<S, false>(a, work, {}, *(fp8_shared<S> *)shared_bytes);
 }
@@ -19,7 +21,8 @@ template <class S> static choice choice_of(void) {
     return {(const void *)attn_fp8_mma<S>, (int64_t)sizeof(fp8_shared<S>), S::HEADS};
 }
 
-/* 16 heads a block while that leaves no more blocks than SMs; else 32, which halves copies and conversions. 227 KB of shared memory (sm_90,
+/* 16 heads a block while that leaves no more blocks than SMs; else 32, which halves copies and conversions. 227 KB of shared
+ * memory (sm_90,
  * sm_100), 163 KB (sm_80) or 99 KB (sm_86, sm_89, sm_120), where 32 heads find no room. */
 static choice choose(const struct problem *p, const struct device *d) {
     const int64_t heads = p->dim[ATTN_HEADS];
@@ -50,7 +53,7 @@ static int launch(const struct call *call) {
 
 KERNEL = {
     FOR_OP(attn_fp8),
-    .note = "entries copied as they are, codes to half in registers, mma.sync for 32 heads; bound by tensor cores and latency of one SM an item",
+    .note = "entries copied as they are, codes to half in registers, mma.sync for 32 heads; bound by one SM an item",
     .engine = CUDA,
     .unfit = unfit,
     .open = open_,

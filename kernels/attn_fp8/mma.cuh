@@ -1,16 +1,21 @@
-/* Tiled attention over entries in fp8 by mma.sync: entries are copied as they are into a ring in shared memory and become operands in registers.
+/* Tiled attention over entries in fp8 by mma.sync: entries are copied as they are into a ring in shared memory and become
+ * operands in registers.
  * No tile in 16 bits is ever written, because e4m3 is exact in half and its scale can wait:
  *
- *   scores   the 64 products of a group are summed by themselves and then multiplied by the scale, a float. q is brought into half's range by
+ *   scores   the 64 products of a group are summed by themselves and then multiplied by the scale, a float. q is brought into
+ * half's range by
  *            a power of two per head and group, which loses nothing above 2^-38 of the group's largest element.
- *   sum      the scale goes to the weight: half(weight) * 2^(scale - unit), where unit is the warp's own for its group and grows with the
+ *   sum      the scale goes to the weight: half(weight) * 2^(scale - unit), where unit is the warp's own for its group and grows
+ * with the
  *            scales it meets. An entry whose scale is 2^30 or more below takes a pass of its own: see fp8_sums.
  *
- * A warp that takes one group of 64 elements of d for the sum has one scale an entry; half has three more bits of mantissa than bf16, which
+ * A warp that takes one group of 64 elements of d for the sum has one scale an entry; half has three more bits of mantissa than
+ * bf16, which
  * is what a row of few different values needs. Roped elements are bf16 as they come, and so are their weights.
  *
  * A block is 8 warps. They share out the work three times:
- *   scores   S[heads][tile]: warp (kw, dw) of 2 x 4 takes half of the keys and 128 elements of d, so that its part of q lives in registers for
+ *   scores   S[heads][tile]: warp (kw, dw) of 2 x 4 takes half of the keys and 128 elements of d, so that its part of q lives in
+ * registers for
  *            good. The four partial sums of a score meet in shared memory.
  *   weights  P[heads][tile]: warp w takes heads w * HPW .. and all keys, so that maximum and sum stay inside a warp.
  *   sum      O[heads][512] += P * KV: warp w takes group w (warp 7: the rope), all heads and keys.
@@ -66,7 +71,8 @@ static __device__ __forceinline__ uint32_t half_times(uint32_t x, uint32_t y) {
     return word;
 }
 
-/* Work is cut into items: (request, part of its list, group of heads), the groups of a part side by side since they read the same entries. */
+/* Work is cut into items: (request, part of its list, group of heads), the groups of a part side by side since they read the
+ * same entries. */
 struct fp8_work {
     int32_t items, groups, splits;
 };
@@ -90,7 +96,8 @@ template <class S> struct fp8_places {
     uint32_t key, give, take, put, weight, value, copy;  /* give: ^ 32 for the second n-tile */
 
     __device__ __forceinline__ fp8_places(const fp8_shared<S> &sh) {
-        const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, kw = warp / S::DIM_WARPS, dw = warp % S::DIM_WARPS;
+        const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, kw = warp / S::DIM_WARPS,
+            dw = warp % S::DIM_WARPS;
         const int h = (int)(threadIdx.x / S::LPH), i = (int)(threadIdx.x % S::LPH) * S::VEC;
         key = pinned(shared_address(sh.data[0][kw * 16 + lane % 8]) + dw * 128 + lane / 8 * 16);
         give = pinned(shared_address(&sh.score[0][dw][g][(kw * 16 + t * 2) ^ g % 4 * 8]));
@@ -102,7 +109,8 @@ template <class S> struct fp8_places {
     }
 };
 
-/* The tiles to come: the copies run ahead of the arithmetic, also into the next item, and the slots run two tiles ahead of the copies. Eight
+/* The tiles to come: the copies run ahead of the arithmetic, also into the next item, and the slots run two tiles ahead of the
+ * copies. Eight
  * threads share an entry. */
 template <class S> struct fp8_cursor {
     struct tile {
@@ -164,13 +172,18 @@ template <class S> struct fp8_cursor {
         item = (int32_t)blockIdx.x;     /* < items: there are no more blocks than items */
         row = (int32_t)threadIdx.x / 8;
         next_len = {0, 0};
+        after = {-1, 0};
         enter(a, work, attn_length_of(a, fp8_request_of(work, item)));
-        next = look(a, work);
-        after = look(a, work);
+#pragma unroll 1
+        for (int t = 0; t < 2; t++) {
+            next = after;
+            after = look(a, work);
+        }
     }
 
     /* Begins the copies of the next tile, one group of them; after the last tile: zeros that nobody reads. */
-    __device__ __forceinline__ void copy(const fp8_args &a, const fp8_work &work, fp8_shared<S> &sh, const fp8_places<S> &at, int stage) {
+    __device__ __forceinline__ void copy(const fp8_args &a, const fp8_work &work, fp8_shared<S> &sh, const fp8_places<S> &at,
+        int stage) {
         const int       part = (int)(threadIdx.x % 8);
         const bool      valid = next.slot >= 0;
         const fp8_entry e = fp8_entry_of(a, row < next.window, max(next.slot, 0));
@@ -191,7 +204,8 @@ template <class S> struct fp8_cursor {
     }
 };
 
-/* The warp's part of q as A fragments, halves of q * 2^-e per head and group; of the rope bf16. Fragment k of a thread meets the order in which
+/* The warp's part of q as A fragments, halves of q * 2^-e per head and group; of the rope bf16. Fragment k of a thread meets the
+ * order in which
  * ldmatrix gives codes: elements 16 k + 4 t .. + 3. Heads past the end are 0. */
 template <class S> struct fp8_query {
     uint32_t f[S::MT][8][4];
@@ -252,7 +266,8 @@ private:
 
 /* The warp's partial scores of one tile, to shared memory. */
 template <class S>
-static __device__ __forceinline__ void fp8_scores(const fp8_shared<S> &sh, const fp8_query<S> &q, const fp8_places<S> &at, int stage, int buffer) {
+static __device__ __forceinline__ void fp8_scores(const fp8_shared<S> &sh, const fp8_query<S> &q, const fp8_places<S> &at,
+    int stage, int buffer) {
     const int  lane = lane_id(), warp = warp_id(), dw = warp % S::DIM_WARPS;
     const bool last = dw == S::DIM_WARPS - 1;
     const uint32_t key = at.key + stage * S::STAGE_BYTES;
@@ -316,7 +331,8 @@ static __device__ __forceinline__ void fp8_scores(const fp8_shared<S> &sh, const
         for (int mt = 0; mt < S::MT; mt++)
 #pragma unroll
             for (int half = 0; half < 2; half++)
-                store8_shared((at.give ^ nt * 32) + buffer * S::SCORE_BYTES + (mt * 16 + half * 8) * S::SCORE_PITCH, s[mt][nt][half * 2],
+                store8_shared((at.give ^ nt * 32) + buffer * S::SCORE_BYTES + (mt * 16 + half * 8) * S::SCORE_PITCH,
+                    s[mt][nt][half * 2],
                               s[mt][nt][half * 2 + 1]);
 }
 
@@ -404,7 +420,8 @@ private:
     static __device__ __forceinline__ void load_vec(uint32_t from, float (&ret)[S::VEC]) {
         if constexpr (S::VEC == 4) {
             const uint4 v = load16_shared(from);
-            ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y), ret[2] = __uint_as_float(v.z), ret[3] = __uint_as_float(v.w);
+            ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y), ret[2] = __uint_as_float(v.z),
+                ret[3] = __uint_as_float(v.w);
         } else {
             const uint2 v = load8_shared(from);
             ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y);
@@ -412,20 +429,24 @@ private:
     }
 };
 
-/* The warp's 64 elements of d of the weighted sums, in units of 2^(unit - 127 - HEADROOM). The thread has of heads 16 mt + g and + 8, for
- * chunks c of 16 elements, o[mt][2c] and o[mt][2c + 1]: of codes elements 4t, 4t + 2 and 4t + 1, 4t + 3; of the rope 2t, 2t + 1 and 2t + 8, 2t + 9. */
+/* The warp's 64 elements of d of the weighted sums, in units of 2^(unit - 127 - HEADROOM). The thread has of heads 16 mt + g and
+ * + 8, for
+ * chunks c of 16 elements, o[mt][2c] and o[mt][2c + 1]: of codes elements 4t, 4t + 2 and 4t + 1, 4t + 3; of the rope 2t, 2t + 1
+ * and 2t + 8, 2t + 9. */
 template <class S> struct fp8_sums {
-    static constexpr int HEADROOM = 15, SPAN = 30;  /* weights <= 1 times 2^15 are halves; scales down to 2^-29 of the unit keep them normal */
-    static constexpr int REACH = 80;                /* what is smaller by this than the largest scale is dropped: the sums would overflow in its unit */
+    /* weights <= 1 times 2^15 are halves; scales down to 2^-29 of the unit keep them normal */
+    static constexpr int HEADROOM = 15, SPAN = 30;
+    /* what is smaller by this than the largest scale is dropped: the sums would overflow in its unit */
+    static constexpr int REACH = 80;
     float o[S::MT][8][4];
-    int   unit;                                     /* byte of a scale */
+    int   unit, largest;                            /* bytes of scales; largest: of all seen */
 
     static __device__ __forceinline__ bool coded() {
         return warp_id() < S::WARPS - 1;
     }
 
     __device__ __forceinline__ void clear() {
-        unit = 0;
+        unit = largest = 0;
 #pragma unroll
         for (int mt = 0; mt < S::MT; mt++)
 #pragma unroll
@@ -435,10 +456,11 @@ template <class S> struct fp8_sums {
                     o[mt][j][e] = 0;
     }
 
-    /* A tile's older sums: by sh.old, and to unit `to`. Most tiles bring neither a new maximum nor a larger scale: then nothing is done. */
-    __device__ __forceinline__ void scale(const float *old, int to) {
+    /* A tile's older sums: by sh.old, unless that is done, and to unit `to`. Most tiles bring neither a new maximum nor a larger scale: then
+     * nothing is done. */
+    __device__ __forceinline__ void scale(const float *old, bool done, int to) {
         const int   g = lane_id() / 4;
-        const float step = to == unit ? 1.f : exp2f((float)(unit - to));
+        const float step = __uint_as_float((uint32_t)max(unit - to + 127, 0) << 23);
         float f[S::MT][2];
         bool  any = false;
         unit = to;
@@ -446,7 +468,7 @@ template <class S> struct fp8_sums {
         for (int mt = 0; mt < S::MT; mt++)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
-                f[mt][half] = (old ? old[mt * 16 + half * 8 + g] : 1.f) * step;
+                f[mt][half] = (done ? 1.f : old[mt * 16 + half * 8 + g]) * step;
                 any |= f[mt][half] != 1;
             }
         if (!__any_sync(ALL_LANES, any))
@@ -460,21 +482,25 @@ template <class S> struct fp8_sums {
                     o[mt][j][e] *= f[mt][e / 2];
     }
 
-    /* After a barrier. */
+    /* After a barrier. Entries of far smaller scale than the largest, which no quantiser leaves beside it, matter where the weight of the others
+     * vanishes: each further pass takes those near the largest left, in their own unit. */
     __device__ __forceinline__ void tile(const fp8_shared<S> &sh, const fp8_places<S> &at, int stage, int buffer) {
         if (!coded()) {
-            scale(sh.old[buffer], unit);
+            scale(sh.old[buffer], false, unit);
             add_rope(at, stage, buffer);
             return;
         }
-        /* The lane's entry; a hole has none. */
-        int mine = sh.bias[stage][lane_id()] < 0 ? -SPAN : sh.scales[stage][lane_id()][warp_id()];
-        const int top = __reduce_max_sync(ALL_LANES, mine);
-        scale(sh.old[buffer], max(unit, top));
-        add(at, stage, buffer, factor_of(mine));
-        mine = mine > unit - SPAN || mine < unit - REACH ? -1 : mine;
-        if (__any_sync(ALL_LANES, mine >= 0))
-            add_small(at, stage, buffer, mine);
+        const bool hole = sh.bias[stage][lane_id()] < 0;
+        int left = hole ? -1 : sh.scales[stage][lane_id()][warp_id()], to = __reduce_max_sync(ALL_LANES, left);
+        largest = to = max(to, largest);
+        for (bool again = false;; again = true) {
+            scale(sh.old[buffer], again, to);
+            add(at, stage, buffer, left > unit - SPAN && left >= 0 ? factor_of(left) : 0);
+            left = left > unit - SPAN || left < largest - REACH ? -1 : left;
+            if (!__any_sync(ALL_LANES, left >= 0))
+                break;
+            to = __reduce_max_sync(ALL_LANES, left);
+        }
     }
 
     /* factor[h]: what head first + h is multiplied by. */
@@ -516,26 +542,9 @@ private:
         return coded() ? fp8_scale(unit) * 0x1p-15f : 1.f;
     }
 
-    /* 2^(byte - unit + HEADROOM) as a half's bits; 0 where it is out of reach. */
+    /* 2^(byte - unit + HEADROOM), within SPAN a normal half's bits. */
     __device__ __forceinline__ uint32_t factor_of(int byte) const {
-        if (byte <= unit - SPAN)
-            return 0;
-        uint16_t bits;
-        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(__uint_as_float((uint32_t)(byte - unit + HEADROOM + 127) << 23)));
-        return bits;
-    }
-
-    /* Entries of far smaller scale than the unit, which no quantiser leaves beside the others; mine: -1 where the lane has none. They matter
-     * where the weight of the others vanishes. Each pass takes those near the largest left, in their own unit. */
-    __device__ __forceinline__ void add_small(const fp8_places<S> &at, int stage, int buffer, int mine) {
-        const int largest = unit;
-#pragma unroll 1
-        while (__any_sync(ALL_LANES, mine >= 0)) {
-            scale(NULL, __reduce_max_sync(ALL_LANES, mine));
-            add(at, stage, buffer, mine < 0 ? 0 : factor_of(mine));
-            mine = mine > unit - SPAN ? -1 : mine;
-        }
-        scale(NULL, largest);
+        return (uint32_t)(byte - unit + HEADROOM + 15) << 10;
     }
 
     /* mine: factor of the lane's entry. */
@@ -609,65 +618,61 @@ private:
     }
 };
 
-/* The entries of one item, one barrier a tile: between two of them the weights of a tile, the products of the tile before it and the scores of
- * the one after it are made. Of the two warps on each quarter of an SM one begins with the weights and one ends with them, so that the tensor
- * cores are busy meanwhile. stage: of the item's first tile, then of the next item's. */
-template <class S>
-static __device__ __forceinline__ void fp8_attend(const fp8_args &a, const fp8_work &work, fp8_shared<S> &sh, const fp8_places<S> &at,
-                                                  const fp8_query<S> &q, fp8_cursor<S> &cursor, fp8_softmax<S> &softmax, fp8_sums<S> &sums,
-                                                  int &stage, int32_t n) {
-    const bool weights_first = warp_id() < S::WARPS / 2;
-    int before = stage, buffer = 0;
-    fp8_scores<S>(sh, q, at, stage, 0);
-    for (int32_t i = 0; i < n; i += S::TILE) {
-        const int now = stage;
-        copy_wait<S::STAGES - 4>();
-        __syncthreads();    /* scores of this tile, weights of the one before, bytes of the one after are there; the one before that is done */
-        cursor.copy(a, work, sh, at, now < 2 ? now + S::STAGES - 2 : now - 2);
-        if (weights_first)
-            softmax.tile(sh, at, now, buffer);
-        if (i > 0)
-            sums.tile(sh, at, before, buffer ^ 1);
-        stage = stage == S::STAGES - 1 ? 0 : stage + 1;
-        if (i + S::TILE < n)
-            fp8_scores<S>(sh, q, at, stage, buffer ^ 1);
-        if (!weights_first)
-            softmax.tile(sh, at, now, buffer);
-        before = now;
-        buffer ^= 1;
-    }
-    __syncthreads();
-    sums.tile(sh, at, before, buffer ^ 1);
+/* Scores of a tile, weights of the one before, bytes of the one after are there; the tile before those is done with. */
+template <class S> static __device__ __forceinline__ void fp8_meet(void) {
+    copy_wait<S::STAGES - 4>();
+    asm volatile("bar.sync 0;" ::: "memory");
 }
 
-/* Body of the kernels: all items of a block. SPLIT: results go to `parts`, else to out and lse. */
+/* Body of the kernels: all items of a block. SPLIT: results go to `parts`, else to out and lse.
+ *
+ * One barrier a tile: between two of them the weights of a tile, the products of the tile before it and the scores of the one after it are made.
+ * Of the two warps on each quarter of an SM one begins with the weights and one ends with them, so that the tensor cores are busy meanwhile:
+ * both run weights, products, scores in turn, and only the barrier stands at another place. */
 template <class S, bool SPLIT>
 static __device__ __forceinline__ void fp8_run(const fp8_args &a, const fp8_work &work, const partials &parts, fp8_shared<S> &sh) {
+    const bool early = warp_id() < S::WARPS / 2;
     const fp8_places<S> at(sh);
     fp8_cursor<S> cursor;
     fp8_query<S> q;
     fp8_softmax<S> softmax;
     fp8_sums<S> sums;
-    int stage = 0;
+    int32_t tile = 0;    /* the block's, over all its items; the tile at stage tile % STAGES */
     cursor.start(a, work);
+#pragma unroll 1
     for (int s = 0; s < S::STAGES - 2; s++)
         cursor.copy(a, work, sh, at, s);
 
+#pragma unroll 1
     for (int32_t item = (int32_t)blockIdx.x; item < work.items; item += (int32_t)gridDim.x) {
         const int64_t b = fp8_request_of(work, item);
         const int32_t first = item % work.groups * S::HEADS, split = item / work.groups % work.splits;
         const fp8_range range = fp8_range_of<S>(work, item, attn_length_of(a, b).n);
+        const int32_t tiles = max(range.hi - range.lo + S::TILE - 1, 0) / S::TILE;
         softmax.clear(a, first);
         sums.clear();
-        if (range.lo < range.hi)
-            q.load(a, b, first);
-        copy_wait<S::STAGES - 3>();
-        __syncthreads();    /* the first tile is there, and sh.factor of the item before has been read */
-        if (range.lo < range.hi)
-            fp8_attend<S>(a, work, sh, at, q, cursor, softmax, sums, stage, range.hi - range.lo);
+        q.load(a, b, first);
+        /* k: the tile whose scores are there after the barrier. The first round only makes scores, the last only products. */
+#pragma unroll 1
+        for (int32_t k = -1; k <= tiles; k++) {
+            if (early)
+                fp8_meet<S>();
+            const int32_t weighted = early ? k : k - 1;
+            if (weighted >= 0 && weighted < tiles)
+                softmax.tile(sh, at, (tile + weighted) % S::STAGES, weighted & 1);
+            if (!early)
+                fp8_meet<S>();
+            if (k >= 0 && k < tiles)
+                cursor.copy(a, work, sh, at, (tile + k + S::STAGES - 2) % S::STAGES);
+            if (k > 0)
+                sums.tile(sh, at, (tile + k - 1) % S::STAGES, (k - 1) & 1);
+            if (k + 1 < tiles)
+                fp8_scores<S>(sh, q, at, (tile + k + 1) % S::STAGES, (k + 1) & 1);
+        }
+        tile += tiles;
         if constexpr (SPLIT) {
             softmax.leave(a, parts, b, first, split);
-            if (range.lo < range.hi)
+            if (tiles > 0)
                 sums.leave(a, parts, b, first, split);
         } else {
             softmax.finish(a, sh, b, first);

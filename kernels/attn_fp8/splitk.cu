@@ -1,11 +1,14 @@
-/* attn_fp8/splitk: attn_fp8/mma with each request's list cut into `splits` parts of whole tiles, so that a small batch fills the device too.
- * A part leaves fp32 sums in the workspace and a second kernel, launched early, merges them by log-sum-exp; one part writes its result itself.
+/* attn_fp8/splitk: attn_fp8/mma with each request's list cut into `splits` parts of whole tiles, so that a small batch fills the
+ * device too.
+ * A part leaves fp32 sums in the workspace and a second kernel, launched early, merges them by log-sum-exp; one part writes its
+ * result itself.
  * Limit: the longest part on one SM, then the parts' way through L2; at large batches the tensor cores, as attn_fp8/mma.
  */
 #include "mma.cuh"
 
 template <class S, bool SPLIT>
-static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_splitk(const __grid_constant__ fp8_args a, fp8_work work, partials parts) {
+static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_splitk(const __grid_constant__ fp8_args a, fp8_work work,
+    partials parts) {
     extern __shared__ __align__(128) char shared_bytes[];
     if constexpr (SPLIT)
         combine_may_start();
@@ -21,7 +24,8 @@ struct shape {
 };
 
 template <class S> static shape shape_of(void) {
-    return {{(const void *)attn_fp8_splitk<S, false>, (const void *)attn_fp8_splitk<S, true>}, (int64_t)sizeof(fp8_shared<S>), S::HEADS};
+    return {{(const void *)attn_fp8_splitk<S, false>, (const void *)attn_fp8_splitk<S, true>}, (int64_t)sizeof(fp8_shared<S>),
+        S::HEADS};
 }
 
 /* For 227 KB of shared memory (sm_90, sm_100) or 163 KB (sm_80); in 99 KB (sm_86, sm_89, sm_120) 32 heads find no room. */
@@ -91,7 +95,8 @@ static int launch(const struct call *call) {
     partials parts = partials_of(call, c.splits);
     void *args[] = {&a, &work, &parts};
     const unsigned blocks = (unsigned)(work.items < call->device->sm_count ? work.items : call->device->sm_count);
-    const int error = cudaLaunchKernel(c.shape.kernel[c.splits > 1], dim3(blocks), dim3(fp8_shape<1, 4>::THREADS), args, (size_t)c.shape.shared,
+    const int error = cudaLaunchKernel(c.shape.kernel[c.splits > 1], dim3(blocks), dim3(fp8_shape<1, 4>::THREADS), args,
+        (size_t)c.shape.shared,
                                        call->stream);
     return error != cudaSuccess || c.splits == 1 ? error : combine_launch(call, a, parts);
 }

@@ -30,6 +30,11 @@ def uninterrupted(folder):
     return sorted(identity(row) for row in read_rows(out)), time.monotonic() - began
 
 
+def finish(out):
+    """Words that go on with a run, or begin it where it was killed before it had written anything."""
+    return ["--resume", out] if lines_of(out) or os.path.exists(os.path.join(out, "env.json")) else ["--out", out]
+
+
 def workers_killed(folder):
     """A worker killed at 20 random moments: each costs at most the row it was at, and the run goes on."""
     wanted, took = uninterrupted(folder)
@@ -52,7 +57,7 @@ def workers_killed(folder):
         lost = [row for row in rows if row["status"] != "ok"]
         expect(len(lost) <= here and all(row["status"] == "crash" for row in lost), f"{here} kills, but lost {lost}")
         before = lines_of(out)
-        done = kbench("sweep", "--resume", out, *LONG)
+        done = kbench("sweep", *finish(out), *LONG)
         expect(done.returncode in (0, 1), "resume", done)
         expect(lines_of(out)[:len(before)] == before, "a finished row was lost or changed")
         same = sorted(identity(row) for row in read_rows(out)) == wanted
@@ -66,7 +71,7 @@ def parent_killed(folder):
     out = os.path.join(folder, "run")
     for turn in range(10):
         before = lines_of(out)
-        process = start("sweep", *(["--resume", out] if turn else ["--out", out]), *LONG)
+        process = start("sweep", *finish(out), *LONG)
         time.sleep(rng.uniform(0.05, took / 3))
         workers = children(process.pid)
         kill(process.pid, signal.SIGKILL)
@@ -74,9 +79,7 @@ def parent_killed(folder):
         expect(lines_of(out)[:len(before)] == before, "a finished row was lost or changed")
         gone = wait_for(lambda: not any(os.path.exists(f"/proc/{worker}/exe") for worker in workers), 10)
         expect(gone, "a worker outlived its parent")
-        if not os.path.exists(out):
-            os.makedirs(out)
-    expect_exit(kbench("sweep", "--resume", out, *LONG), 0)
+    expect_exit(kbench("sweep", *finish(out), *LONG), 0)
     expect(sorted(identity(row) for row in read_rows(out)) == wanted, "resumed rows are not those of an uninterrupted run")
     done = kbench("sweep", "--resume", out, *LONG)
     expect_exit(done, 0)
