@@ -123,10 +123,10 @@ static void open_report(struct sweep_run *run)
     struct winsize window = {0};
     bool tty = isatty(STDOUT_FILENO);
     const char *colour = run->cli->colour ? run->cli->colour : "auto", *plain = getenv("NO_COLOR");
+    bool coloured = !strcmp(colour, "always") || (!strcmp(colour, "auto") && tty && !(plain && *plain));
     int columns = tty && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) ? window.ws_col : 80;
     run->report = (struct report_options){.width = columns < 80 ? 80 : columns > 120 ? 120 : columns,
-                                          .colour = !strcmp(colour, "always") || (!strcmp(colour, "auto") && tty && !(plain
-                                              && *plain)),
+                                          .markdown = run->cli->markdown, .colour = coloured,
                                           .folder = run->check_only ? NULL : run->files.folder.path};
     for (int g = 0; g < run->plan.n; g++) {
         const struct op *op = op_find(run->plan.group[g].op);

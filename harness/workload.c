@@ -99,7 +99,7 @@ int workload_prepare(struct workload *w, const struct problem *problem, const st
     workload_shapes(problem, w->shape);
     int error = map_store(w, problem_key(problem));
     if (error) {
-        text(w->error, sizeof w->error, "no host memory for the tensors: %.3g MB", (double)w->map_bytes * 1e-6);
+        text(w->error, sizeof w->error, "no host memory for %.3f GB of tensors", (double)w->map_bytes * 1e-9);
         return error;
     }
     for (int set = 0; set < CHECK_SETS && !w->head->filled; set++) fill_set(w, set ? CHECK_SET : 0, w->host[set]);
@@ -120,8 +120,8 @@ int workload_block(struct workload *w, int which, size_t bytes, void **ret)
         *block = (struct block){0};
         int error = w->dev->ops->alloc(w->dev, bytes, &block->p);
         if (error) {
-            text(w->error, sizeof w->error, "no device memory for %.4g MB, %.4g MB are free", (double)bytes * 1e-6,
-                 (double)w->dev->ops->free_bytes(w->dev) * 1e-6);
+            text(w->error, sizeof w->error, "no device memory for %.3f GB, %.3f GB are free", (double)bytes * 1e-9,
+                 (double)w->dev->ops->free_bytes(w->dev) * 1e-9);
             block->p = NULL;
             return error;
         }
