@@ -188,17 +188,16 @@ struct split_plan {
     int32_t groups, splits;
 };
 
-/* Nanoseconds that a plan ought to take: rounds of blocks, each the latency of lengths, slots and first rows and then its tiles;
- * at least what
- * memory needs for rows gathered once a group; the merge. Figures are an H200's; ratios matter, not sizes. */
+/* Nanoseconds that a plan ought to take: rounds of blocks, each a start (lengths, slots, first rows, q, one after another) and its tiles; at
+ * least what memory needs; the merge, which loads 8 parts at a time and moves all. Figures were measured on an H200; ratios matter. */
 static int64_t plan_cost(const struct problem *p, const struct device *d, const split_plan &plan) {
-    const int64_t start = 4500, merge = 2000, tile[WIDTHS] = {750, 1200, 1900};
+    const int64_t start = 6800, tile[WIDTHS] = {800, 1100, 2000}, merge = 800;
     const int64_t batch = p->dim[ATTN_BATCH], n = p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK], tiles = (n + 31) / 32;
     const int64_t items = batch * plan.groups * plan.splits, rounds = (items + d->sm_count - 1) / d->sm_count;
-    const int64_t compute = rounds * (start / 3 + (tiles + plan.splits - 1) / plan.splits * tile[plan.width]) + start * 2 / 3;
-    const int64_t memory = batch * plan.groups * n * ROW_BYTES / 4500 + start;
-    const int64_t parts = plan.splits > 1 ? merge + batch * p->dim[ATTN_HEADS] * plan.splits * (ATTN_D * 4) / 2500 : 0;
-    return (compute > memory ? compute : memory) + parts;
+    const int64_t compute = rounds * (start + (tiles + plan.splits - 1) / plan.splits * tile[plan.width]);
+    const int64_t memory = batch * n * ROW_BYTES / 4500 + start;
+    const int64_t moved = batch * p->dim[ATTN_HEADS] * plan.splits * (ATTN_D * 4);
+    return (compute > memory ? compute : memory) + (plan.splits > 1 ? (plan.splits + 7) / 8 * merge + moved / 2100 : 0);
 }
 
 enum { SPLITS, BLOCK_HEADS };  /* tunables; 0: whichever is best */
