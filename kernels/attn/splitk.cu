@@ -1,7 +1,6 @@
 /* attn/splitk: the KV list of a (request, 16 to 64 heads) in `splits` parts, one a block at a time; a second kernel merges them.
  * Heads a block and splits are chosen on the host from shape and SM count, so that every SM has as little to do as can be and no
- * more; live lengths,
- * which only the device knows, move the cuts but not the grid. One split writes the result directly.
+ * more; live lengths, which only the device knows, move the cuts but not the grid. One split writes the result directly.
  * Limit: shared memory and tensor cores by mma.sync where a block has 64 heads; the merge's 2 KB a head and part where it has few.
  */
 #include "splitk.cuh"
@@ -138,8 +137,7 @@ template <class S> static constexpr bool fits_registers = S::MT == 1 || MOVES_RE
 
 template <class S>
 static __global__ void __launch_bounds__(S::THREADS, 1) attn_splitk(const __grid_constant__ attn_args a,
-    const __grid_constant__ partials p,
-                                                                    const __grid_constant__ split_counts counts) {
+    const __grid_constant__ partials p, const __grid_constant__ split_counts counts) {
     extern __shared__ __align__(128) char shared_bytes[];
     split_shared<S> &sh = *(split_shared<S> *)shared_bytes;
     if constexpr (fits_registers<S>) {
@@ -188,8 +186,8 @@ struct split_plan {
     int32_t groups, splits;
 };
 
-/* Nanoseconds that a plan ought to take: rounds of blocks, each a start (lengths, slots, first rows, q, one after another) and its tiles; at
- * least what memory needs; the merge, which loads 8 parts at a time and moves all. Figures were measured on an H200; ratios matter. */
+/* Nanoseconds that a plan ought to take: rounds of blocks, each a start (lengths, slots, first rows, q, one after another) and its
+ * tiles; at least what memory needs; the merge, which loads 8 parts at a time and moves all. Figures were measured on an H200. */
 static int64_t plan_cost(const struct problem *p, const struct device *d, const split_plan &plan) {
     const int64_t start = 6800, tile[WIDTHS] = {800, 1100, 2000}, merge = 800;
     const int64_t batch = p->dim[ATTN_BATCH], n = p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK], tiles = (n + 31) / 32;
