@@ -67,15 +67,18 @@ static bool uneven(const struct problem *p, uint32_t set)
     return p->dim[ATTN_RAGGED] || set >= CHECK_SET;
 }
 
-/* Ragged contexts lie anywhere in 0..ctx, but one request is full, one empty and one a single token, where there are as many. */
+/* Ragged contexts lie anywhere in 0..ctx, but one request is full, one empty and one a single token, where there are as many. In the
+ * set for checks every other request is too short for its lists, the only one of a batch of 1 too, so that lengths differ. */
 static struct request request_of(const struct problem *p, uint32_t set, int64_t b)
 {
     int64_t ctx = p->dim[ATTN_CTX];
     if (uneven(p, set)) {
+        int64_t  filled = p->dim[ATTN_TOPK] * p->dim[ATTN_RATIO];   /* tokens that fill the longer list */
         uint64_t key = rng_key(p->seed, set, CONTEXTS, 0);
         uint32_t rank = rng_permute(key, (uint32_t)attn_batches(p), (uint32_t)b);
-        if (set >= CHECK_SET && rank == 0) ctx = (int64_t)rng_below(key, rank, (uint64_t)ctx + 1);   /* a batch of 1 differs too */
-        else ctx = rank == 0 ? ctx : rank == 1 ? 0 : rank == 2 ? (ctx > 0) : (int64_t)rng_below(key, rank, (uint64_t)ctx + 1);
+        bool     shorter = set >= CHECK_SET && rank % 2 == 0;
+        int64_t  most = shorter && filled < ctx ? filled : ctx, drawn = (int64_t)rng_below(key, rank, (uint64_t)most + 1);
+        ctx = rank == 0 && !shorter ? ctx : rank == 1 ? 0 : rank == 2 ? (ctx > 0) : drawn;
     }
     int64_t entries = ctx / p->dim[ATTN_RATIO], window = p->dim[ATTN_WINDOW], topk = p->dim[ATTN_TOPK];
     return (struct request){ctx, entries, (int32_t)(ctx < window ? ctx : window), (int32_t)(entries < topk ? entries : topk)};
@@ -97,7 +100,7 @@ static int64_t choose(const struct problem *p, struct attn_paging paging, uint32
 {
     if (r->entries <= r->topk) return i;
     uint32_t share = (uint32_t)attn_topk_share(p, paging), copy = set / share, turn = set % share;
-    int64_t  unit = share > 1 ? paging.neighbours : 1, units = r->entries / unit;
+    int64_t  unit = share > 1 && !uneven(p, set) ? paging.neighbours : 1, units = r->entries / unit;
     uint64_t order = rng_key(p->seed, set, ORDER, (uint64_t)b);
     uint32_t stratum = rng_permute(order, (uint32_t)r->topk, (uint32_t)i);
     int64_t  first = stratum * units / r->topk, width = (stratum + 1) * units / r->topk - first;

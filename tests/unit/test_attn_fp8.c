@@ -142,6 +142,41 @@ static void sets_that_share_keep_apart(void **state)
     }
 }
 
+static int by_value(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The set that is for checks alone: shorter requests than its problem has elsewhere, whatever the sizes; slots in the cache, none
+ * twice, and other lengths than set 0. */
+static void check_set_differs_in_lengths(void **state)
+{
+    (void)state;
+    const int64_t ctxs[] = {100, 2047, 2052, 8192, 16400, 40000, 131072, 1 << 20}, batches[] = {1, 2, 5, 16};
+    for (int c = 0; c < 8 * 4; c++) {
+        struct problem p = {&op_attn_fp8, {batches[c % 4], 8, ctxs[c / 4], 16, 512, 4, 0, 64, 64}, 3};
+        const struct tensor *slots = &op_attn_fp8.tensor[ATTN_TOPK_SLOT];
+        int32_t *slot = calloc((size_t)p.dim[ATTN_BATCH], 512 * 4), length[2][16][2];
+        op_attn_fp8.fill(&p, ATTN_TOPK_SLOT, CHECK_SET, 0, slots->rows(&p), slot);
+        op_attn_fp8.fill(&p, ATTN_LENGTH, CHECK_SET, 0, p.dim[ATTN_BATCH], length[0]);
+        op_attn_fp8.fill(&p, ATTN_LENGTH, 0, 0, p.dim[ATTN_BATCH], length[1]);
+        int other = 0;
+        for (int64_t b = 0; b < p.dim[ATTN_BATCH]; b++) {
+            int32_t *list = slot + b * 512, n = length[0][b][1];
+            other += memcmp(length[0][b], length[1][b], sizeof length[0][b]) != 0;
+            qsort(list, (size_t)n, sizeof *list, by_value);
+            for (int32_t i = 0; i < n; i++) {
+                if (list[i] < 0) continue;
+                assert_in_range(list[i], 64, op_attn_fp8.tensor[ATTN_TOPK_KV].rows(&p) / 585 * 64);
+                if (i) assert_int_not_equal(list[i], list[i - 1]);
+            }
+        }
+        assert_true(other > 0);
+        free(slot);
+    }
+}
+
 /* Any piece alone is the same as in the whole. */
 static void fill_is_pure(void **state)
 {
@@ -297,7 +332,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layout_is_the_headers), cmocka_unit_test(pages_have_the_served_sizes),
         cmocka_unit_test(refuses_other_pages), cmocka_unit_test(touched_pieces_hold_the_slots),
-        cmocka_unit_test(sets_that_share_keep_apart), cmocka_unit_test(fill_is_pure), cmocka_unit_test(groups_look_quantised),
+        cmocka_unit_test(sets_that_share_keep_apart), cmocka_unit_test(check_set_differs_in_lengths),
+            cmocka_unit_test(fill_is_pure), cmocka_unit_test(groups_look_quantised),
         cmocka_unit_test(logits_have_a_deviation_of_two), cmocka_unit_test(reference_decodes_every_code),
         cmocka_unit_test(equals_attn_on_decoded_rows), cmocka_unit_test(cost_is_counted),
     };
