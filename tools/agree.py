@@ -16,7 +16,7 @@ def rows(folder):
     with open(os.path.join(folder, "rows.csv"), newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         names = reader.fieldnames[: reader.fieldnames.index(IDENTITY_ENDS_AT)]
-        return {tuple((n, r[n]) for n in names if n not in RESULTS): r for r in reader if r["t_med_ns"]}
+        return {tuple((n, r[n]) for n in names if n not in RESULTS and r[n]): r for r in reader if r["t_med_ns"]}
 
 
 def main():
