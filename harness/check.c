@@ -189,8 +189,10 @@ static bool launch(struct check *check, enqueue_fn *how, void *arg, int poison, 
 }
 
 static const char *const NOT_DETERMINISTIC = "differs between launches on the same inputs: not deterministic";
-static const char *const READS_WORKSPACE = "depends on what the workspace held before the launch: it reads workspace that it did not write";
-static const char *const EITHER = "differs between launches on the same inputs: not deterministic, or it reads workspace that it did not write";
+static const char *const READS_WORKSPACE =
+    "depends on what the workspace held before the launch: it reads workspace that it did not write";
+static const char *const EITHER =
+    "differs between launches on the same inputs: not deterministic, or it reads workspace that it did not write";
 
 /* On the CPU a launch can take as long as all else of a check: one more of them has to tell both faults. */
 static bool repeats_on_host(struct check *check)
