@@ -67,8 +67,8 @@ static bool uneven(const struct problem *p, uint32_t set)
     return p->dim[ATTN_RAGGED] || set >= CHECK_SET;
 }
 
-/* Ragged contexts lie anywhere in 0..ctx, but one request is full, one empty and one a single token, where there are as many. In the
- * set for checks every other request is too short for its lists, the only one of a batch of 1 too, so that lengths differ. */
+/* Ragged contexts lie anywhere in 0..ctx, but one request is full, one empty and one a single token, where there are as many. In
+ * the set for checks every other request is too short for its lists, the only one of a batch of 1 too, so that lengths differ. */
 static struct request request_of(const struct problem *p, uint32_t set, int64_t b)
 {
     int64_t ctx = p->dim[ATTN_CTX];
