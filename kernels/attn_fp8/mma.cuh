@@ -1,24 +1,19 @@
-/* Tiled attention over entries in fp8 by mma.sync: entries are copied as they are into a ring in shared memory and become
- * operands in registers.
- * No tile in 16 bits is ever written, because e4m3 is exact in half and its scale can wait:
+/* Tiled attention over entries in fp8 by mma.sync: entries are copied as they are into a ring in shared memory and become operands
+ * in registers. No tile in 16 bits is ever written, because e4m3 is exact in half and its scale can wait:
  *
  *   scores   the 64 products of a group are summed by themselves and then multiplied by the scale, a float. q is brought into
- * half's range by
- *            a power of two per head and group, which loses nothing above 2^-38 of the group's largest element.
+ *            half's range by a power of two per head and group, which loses nothing above 2^-28 of the group's largest element.
  *   sum      the scale goes to the weight: half(weight) * 2^(scale - unit), where unit is the warp's own for its group and grows
- * with the
- *            scales it meets. An entry whose scale is 2^30 or more below takes a pass of its own: see fp8_sums.
+ *            with the scales it meets. An entry whose scale is 2^30 or more below takes a pass of its own: see fp8_sums.
  *
- * A warp that takes one group of 64 elements of d for the sum has one scale an entry; half has three more bits of mantissa than
- * bf16, which
+ * A warp that takes elements of one group for the sum has one scale an entry; half has three more bits of mantissa than bf16, which
  * is what a row of few different values needs. Roped elements are bf16 as they come, and so are their weights.
  *
- * A block is 8 warps. They share out the work three times:
- *   scores   S[heads][tile]: warp (kw, dw) of 2 x 4 takes half of the keys and 128 elements of d, so that its part of q lives in
- * registers for
- *            good. The four partial sums of a score meet in shared memory.
+ * The warps of a block share out the work three times:
+ *   scores   S[heads][tile]: warp (kw, dw) of KEY_WARPS x DIM_WARPS takes NT * 8 keys and one or two groups of d, so that its part
+ *            of q lives in registers for good. The DIM_WARPS partial sums of a score meet in shared memory.
  *   weights  P[heads][tile]: warp w takes heads w * HPW .. and all keys, so that maximum and sum stay inside a warp.
- *   sum      O[heads][512] += P * KV: warp w takes group w (warp 7: the rope), all heads and keys.
+ *   sum      O[heads][512] += P * KV: warp w takes a group of d, or half of one (the last: the rope), all heads and keys.
  */
 #ifndef KBENCH_ATTN_FP8_MMA_CUH
 #define KBENCH_ATTN_FP8_MMA_CUH
@@ -26,17 +21,22 @@
 #include "attn/combine.cuh"
 #include "fp8.cuh"
 
-/* MT: m-tiles of 16 heads. STAGES: tiles in the ring. */
-template <int MT_, int STAGES_> struct fp8_shape {
+/* MT: m-tiles of 16 heads. STAGES: tiles in the ring. WARPS: 8, or 16, which hide more latency and do less each. */
+template <int MT_, int STAGES_, int WARPS_> struct fp8_shape {
     static constexpr int MT = MT_, HEADS = MT * 16, STAGES = STAGES_, TILE = WARP;  /* a lane an entry */
-    static constexpr int WARPS = 8, THREADS = WARPS * WARP, DIM_WARPS = 4, NT = 2;  /* n-tiles of 8 keys a warp scores */
+    static constexpr int WARPS = WARPS_, THREADS = WARPS * WARP, SUM_D = ATTN_D / WARPS, CHUNKS = SUM_D / 16;
+    static constexpr int DIM_WARPS = WARPS == 16 && MT == 2 ? 8 : 4, KEY_WARPS = WARPS / DIM_WARPS;  /* 8: q in 128 registers */
+    static constexpr int GROUPS = 8 / DIM_WARPS;             /* groups of d a warp scores */
+    static constexpr int NT = TILE / KEY_WARPS / 8;          /* n-tiles of 8 keys a warp scores */
+    static constexpr int CODED = ATTN_FP8_NOPE / SUM_D;      /* warps whose elements in the sum are codes */
+    static constexpr int COPIERS = THREADS / TILE;           /* threads that copy an entry */
     static constexpr int HPW = HEADS / WARPS;                /* heads whose weights a warp makes */
     static constexpr int LPH = WARP / HPW;                   /* lanes a head */
     static constexpr int VEC = TILE / LPH;                   /* weights a lane makes, side by side */
     static constexpr int PITCH = ATTN_FP8_DATA + 16, STAGE_BYTES = TILE * PITCH;  /* 8 rows of an ldmatrix lie in different banks */
     static constexpr int SCORE_PITCH = TILE * 4, PLANE_BYTES = HEADS * SCORE_PITCH, SCORE_BYTES = DIM_WARPS * PLANE_BYTES;
     static constexpr int P_PITCH = TILE * 2 + 16, P_BYTES = HEADS * P_PITCH;
-    static_assert(STAGES >= 4 && (VEC == 2 || VEC == 4), "no such shape");
+    static_assert(STAGES >= 4 && (VEC == 1 || VEC == 2 || VEC == 4), "no such shape");
 };
 
 template <class S> struct __align__(128) fp8_shared {
@@ -45,6 +45,7 @@ template <class S> struct __align__(128) fp8_shared {
     float   bias[S::STAGES][S::TILE];                /* 0, or -inf where a hole or the end is */
     float   score[2][S::DIM_WARPS][S::HEADS][S::TILE];  /* partial sums; key k of head h at k ^ (h % 4) * 8 */
     char    p[2][2][S::HEADS][S::P_PITCH];           /* weights as half, as bf16 */
+    float   q_scale[8][S::HEADS];                    /* of group and head, 2^e: see fp8_query; of the rope undefined */
     float   old[2][S::HEADS];                        /* what the sums so far are to be multiplied by */
     float   factor[S::HEADS];                        /* and in the end */
 };
@@ -63,6 +64,17 @@ static __device__ __forceinline__ uint32_t half_pack(float lo, float hi) {
     uint32_t word;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(hi), "f"(lo));
     return word;
+}
+
+static __device__ __forceinline__ float load4_shared(uint32_t shared) {
+    float x;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(shared));
+    return x;
+}
+
+/* The lower half of x. */
+static __device__ __forceinline__ void store2_shared(uint32_t shared, uint32_t x) {
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(shared), "h"((uint16_t)x) : "memory");
 }
 
 static __device__ __forceinline__ uint32_t half_times(uint32_t x, uint32_t y) {
@@ -99,58 +111,56 @@ template <class S> struct fp8_places {
         const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, kw = warp / S::DIM_WARPS,
             dw = warp % S::DIM_WARPS;
         const int h = (int)(threadIdx.x / S::LPH), i = (int)(threadIdx.x % S::LPH) * S::VEC;
-        key = pinned(shared_address(sh.data[0][kw * 16 + lane % 8]) + dw * 128 + lane / 8 * 16);
-        give = pinned(shared_address(&sh.score[0][dw][g][(kw * 16 + t * 2) ^ g % 4 * 8]));
-        take = pinned(shared_address(&sh.score[0][0][h][i ^ h % 4 * 8]));
-        put = pinned(shared_address(sh.p[0][0][h]) + i * 2);
-        weight = pinned(shared_address(sh.p[0][warp == S::WARPS - 1][lane % 16]) + lane / 16 * 16);
-        value = pinned(shared_address(sh.data[0][lane % 16]) + warp * ATTN_FP8_GROUP + lane / 16 * 16);
-        copy = pinned(shared_address(sh.data[0][threadIdx.x / 8]) + threadIdx.x % 8 * 16);
+        key = shared_address(sh.data[0][kw * S::NT * 8 + lane % 8]) + dw * S::GROUPS * ATTN_FP8_GROUP + lane / 8 * 16;
+        give = shared_address(&sh.score[0][dw][g][(kw * S::NT * 8 + t * 2) ^ g % 4 * 8]);
+        take = shared_address(&sh.score[0][0][h][i ^ h % 4 * 8]);
+        put = shared_address(sh.p[0][0][h]) + i * 2;
+        weight = shared_address(sh.p[0][warp >= S::CODED][lane % 16]) + lane / 16 * 16;
+        value = shared_address(sh.data[0][lane % 16]) + (warp + max(warp - S::CODED, 0)) * S::SUM_D + lane / 16 * 16;
+        copy = shared_address(sh.data[0][threadIdx.x / S::COPIERS]) + threadIdx.x % S::COPIERS * 16;
     }
 };
 
-/* The tiles to come: the copies run ahead of the arithmetic, also into the next item, and the slots run two tiles ahead of the
- * copies. Eight
- * threads share an entry. */
+/* The tiles to come: the copies run ahead of the arithmetic, also into the next item, and the slots two tiles ahead of them. */
 template <class S> struct fp8_cursor {
     struct tile {
         int32_t slot;      /* of the thread's row; negative: hole or end */
         int32_t window;    /* how many rows of the tile are from the window cache */
     };
     tile        next, after;
-    int32_t     row, item, i, hi;
-    attn_length len, next_len;      /* of item and of the block's next one */
-    const char *window, *topk;      /* lists of item, so that entry i is at i * 4 in either */
+    int32_t item, b, i, hi, window;  /* b, hi, window: request of item, end of its entries, how many of them are from the window */
+
+    static __device__ __forceinline__ int32_t row() {
+        return (int32_t)threadIdx.x / S::COPIERS;
+    }
 
     /* q of an item to L2, and what it will read of the lists, so that nobody waits for memory when it comes up. */
     __device__ __forceinline__ void announce(const fp8_args &a, const fp8_work &work, int32_t coming) const {
-        const int64_t b = fp8_request_of(work, coming);
+        const int64_t request = fp8_request_of(work, coming);
+        if (threadIdx.x == 0)
+            prefetch_l2(attn_row<ATTN_LENGTH>(a, request));
         const int32_t first = coming % work.groups * S::HEADS;
 #pragma unroll 1
         for (int at = (int)threadIdx.x * 128; at < a.topk * 4 + 124; at += S::THREADS * 128)
-            prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, b) + min(at, a.topk * 4 - 4));
+            prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, request) + min(at, a.topk * 4 - 4));
 #pragma unroll 1
         for (int at = (int)threadIdx.x * 128; at < a.window * 4 + 124; at += S::THREADS * 128)
-            prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, b) + min(at, a.window * 4 - 4));
+            prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, request) + min(at, a.window * 4 - 4));
 #pragma unroll 1
         for (int line = (int)threadIdx.x; line < S::HEADS * (ROW_BYTES / 128); line += S::THREADS)
             if (first + line / 8 < a.heads)
-                prefetch_l2(attn_row<ATTN_Q>(a, b * a.heads + first + line / 8) + line % 8 * 128);
+                prefetch_l2(attn_row<ATTN_Q>(a, request * a.heads + first + line / 8) + line % 8 * 128);
     }
 
-    __device__ __forceinline__ void enter(const fp8_args &a, const fp8_work &work, attn_length length) {
-        const int64_t b = fp8_request_of(work, item);
-        const int32_t coming = item + (int32_t)gridDim.x;
-        const fp8_range range = fp8_range_of<S>(work, item, length.n);
-        len = length;
+    __device__ __forceinline__ void enter(const fp8_args &a, const fp8_work &work) {
+        b = fp8_request_of(work, item);
+        const attn_length len = attn_length_of(a, b);
+        const fp8_range   range = fp8_range_of<S>(work, item, len.n);
         i = range.lo;
         hi = range.hi;
-        window = attn_row<ATTN_WINDOW_SLOT>(a, b);
-        topk = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)len.window * 4;
-        if (coming < work.items) {
-            announce(a, work, coming);
-            next_len = attn_length_of(a, fp8_request_of(work, coming));
-        }
+        window = len.window;
+        if (item + (int32_t)gridDim.x < work.items)
+            announce(a, work, item + (int32_t)gridDim.x);
     }
 
     /* After the last item every entry is past the end. */
@@ -158,22 +168,21 @@ template <class S> struct fp8_cursor {
         while (i >= hi && item < work.items) {
             item += (int32_t)gridDim.x;
             if (item < work.items)
-                enter(a, work, next_len);
+                enter(a, work);
         }
-        tile t = {-1, len.window - i};
-        const int32_t entry = i + row;
+        const int32_t entry = i + row();
+        tile t = {-1, window - i};
         if (entry < hi)
-            t.slot = __ldg((const int32_t *)(entry < len.window ? window : topk) + entry);
+            t.slot = entry < window ? __ldg((const int32_t *)attn_row<ATTN_WINDOW_SLOT>(a, b) + entry)
+                                    : __ldg((const int32_t *)attn_row<ATTN_TOPK_SLOT>(a, b) + (entry - window));
         i += S::TILE;
         return t;
     }
 
     __device__ __forceinline__ void start(const fp8_args &a, const fp8_work &work) {
         item = (int32_t)blockIdx.x;     /* < items: there are no more blocks than items */
-        row = (int32_t)threadIdx.x / 8;
-        next_len = {0, 0};
         after = {-1, 0};
-        enter(a, work, attn_length_of(a, fp8_request_of(work, item)));
+        enter(a, work);
 #pragma unroll 1
         for (int t = 0; t < 2; t++) {
             next = after;
@@ -184,20 +193,20 @@ template <class S> struct fp8_cursor {
     /* Begins the copies of the next tile, one group of them; after the last tile: zeros that nobody reads. */
     __device__ __forceinline__ void copy(const fp8_args &a, const fp8_work &work, fp8_shared<S> &sh, const fp8_places<S> &at,
         int stage) {
-        const int       part = (int)(threadIdx.x % 8);
+        const int       part = (int)(threadIdx.x % S::COPIERS);
         const bool      valid = next.slot >= 0;
-        const fp8_entry e = fp8_entry_of(a, row < next.window, max(next.slot, 0));
+        const fp8_entry e = fp8_entry_of(a, row() < next.window, max(next.slot, 0));
         const uint8_t  *from = e.data + part * 16;
         const uint32_t  to = at.copy + stage * S::STAGE_BYTES;
 #pragma unroll
-        for (int j = 0; j < 4; j++)
-            copy16_async(to + j * 128, from + j * 128, valid);
+        for (int j = 0; j < 512; j += S::COPIERS * 16)
+            copy16_async(to + j, from + j, valid);
         if (part < 4)
             copy16_async(to + 512, from + 512, valid);
         else if (part == 4)
-            copy8_async(shared_address(sh.scales[stage][row]), e.scales, valid);
+            copy8_async(shared_address(sh.scales[stage][row()]), e.scales, valid);
         else if (part == 5)
-            sh.bias[stage][row] = valid ? 0.f : -INFINITY;
+            sh.bias[stage][row()] = valid ? 0.f : -INFINITY;
         copy_commit();
         next = after;
         after = look(a, work);
@@ -205,134 +214,149 @@ template <class S> struct fp8_cursor {
 };
 
 /* The warp's part of q as A fragments, halves of q * 2^-e per head and group; of the rope bf16. Fragment k of a thread meets the
- * order in which
- * ldmatrix gives codes: elements 16 k + 4 t .. + 3. Heads past the end are 0. */
+ * order in which ldmatrix gives codes: elements 16 k + 4 t .. + 3. Heads past the end are 0. */
 template <class S> struct fp8_query {
-    uint32_t f[S::MT][8][4];
-    float    scale[S::MT][2][2];    /* [m-tile][row g or g + 8][group]: 2^e; of the rope 1 */
+    uint32_t f[S::MT][S::GROUPS][4][4];
 
-    __device__ __forceinline__ void load(const fp8_args &a, int64_t b, int32_t first) {
-        const int  lane = lane_id(), t = lane % 4, dw = warp_id() % S::DIM_WARPS;
-        const bool last = dw == S::DIM_WARPS - 1;
-#pragma unroll
-        for (int mt = 0; mt < S::MT; mt++)
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                const int32_t head = first + mt * 16 + half * 8 + lane / 4;
-                const bool    live = head < a.heads;
-                const char   *q = attn_row<ATTN_Q>(a, b * a.heads + min(head, a.heads - 1)) + dw * 256;
-#pragma unroll
-                for (int k = 0; k < 8; k++) {
-                    const bool     rope = last && k >= 4;
-                    const uint32_t x = __ldg((const uint32_t *)(q + k * 32 + (rope ? t * 4 : t * 8)));
-                    const uint32_t y = __ldg((const uint32_t *)(q + k * 32 + (rope ? t * 4 + 16 : t * 8 + 4)));
-                    f[mt][k][half] = live ? x : 0;
-                    f[mt][k][half + 2] = live ? y : 0;
-                }
-            }
+    static __device__ __forceinline__ bool roped(int group) {
+        return group == S::GROUPS - 1 && warp_id() % S::DIM_WARPS == S::DIM_WARPS - 1;
+    }
+
+    /* Begins the loads. */
+    __device__ __forceinline__ void fetch(const fp8_args &a, int64_t b, int32_t first) {
 #pragma unroll
         for (int mt = 0; mt < S::MT; mt++)
 #pragma unroll
             for (int half = 0; half < 2; half++)
 #pragma unroll
-                for (int group = 0; group < 2; group++) {
-                    scale[mt][half][group] = 1;
-                    if (!(last && group == 1))
-                        fit(mt, half, group);
-                }
+                for (int group = 0; group < S::GROUPS; group++)
+                    load_group(a, b, first, mt, half, group);
+    }
+
+    /* All scores of the item before have been made. */
+    __device__ __forceinline__ void arrange(fp8_shared<S> &sh) {
+#pragma unroll
+        for (int mt = 0; mt < S::MT; mt++)
+#pragma unroll
+            for (int half = 0; half < 2; half++)
+#pragma unroll
+                for (int group = 0; group < S::GROUPS; group++)
+                    if (!roped(group))
+                        fit(sh, mt, half, group);
     }
 
 private:
+    __device__ __forceinline__ void load_group(const fp8_args &a, int64_t b, int32_t first, int mt, int half, int group) {
+        const int     lane = lane_id(), dw = warp_id() % S::DIM_WARPS;
+        const int     t = (int)pinned(lane % 4);  /* else an offset would wait in a register for the next item */
+        const int32_t head = first + mt * 16 + half * 8 + lane / 4;
+        const bool    live = head < a.heads, rope = roped(group);
+        const char   *q = attn_row<ATTN_Q>(a, b * a.heads + min(head, a.heads - 1)) + (dw * S::GROUPS + group) * 128;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const uint32_t x = __ldg((const uint32_t *)(q + k * 32 + (rope ? t * 4 : t * 8)));
+            const uint32_t y = __ldg((const uint32_t *)(q + k * 32 + (rope ? t * 4 + 16 : t * 8 + 4)));
+            f[mt][group][k][half] = live ? x : 0;
+            f[mt][group][k][half + 2] = live ? y : 0;
+        }
+    }
+
     /* The largest element of the group to 2^14 .. 2^15. */
-    __device__ __forceinline__ void fit(int mt, int half, int group) {
+    __device__ __forceinline__ void fit(fp8_shared<S> &sh, int mt, int half, int group) {
         uint32_t top = 0;
 #pragma unroll
-        for (int k = group * 4; k < group * 4 + 4; k++)
+        for (int k = 0; k < 4; k++)
 #pragma unroll
             for (int r = half; r < 4; r += 2)
-                top = max(top, max(f[mt][k][r] & 0x7fffu, f[mt][k][r] >> 16 & 0x7fffu));
+                top = max(top, max(f[mt][group][k][r] & 0x7fffu, f[mt][group][k][r] >> 16 & 0x7fffu));
         top = max(top, __shfl_xor_sync(ALL_LANES, top, 1));
         top = max(top, __shfl_xor_sync(ALL_LANES, top, 2));
         const uint32_t exponent = max(top >> 7, 15u);
         const float    down = __uint_as_float((268 - exponent) << 23);
-        scale[mt][half][group] = __uint_as_float((exponent - 14) << 23);
+        if (warp_id() < S::DIM_WARPS && lane_id() % 4 == 0)
+            sh.q_scale[warp_id() * S::GROUPS + group][mt * 16 + half * 8 + lane_id() / 4] = __uint_as_float((exponent - 14) << 23);
 #pragma unroll
-        for (int k = group * 4; k < group * 4 + 4; k++)
+        for (int k = 0; k < 4; k++)
 #pragma unroll
             for (int r = half; r < 4; r += 2)
-                f[mt][k][r] = half_pack(bf16_lo(f[mt][k][r]) * down, bf16_hi(f[mt][k][r]) * down);
+                f[mt][group][k][r] = half_pack(bf16_lo(f[mt][group][k][r]) * down, bf16_hi(f[mt][group][k][r]) * down);
     }
 };
+
+/* Products of one group: c[m-tile][n-tile]. key: of the thread's row for ldmatrix, its first 16 bytes. */
+template <class S>
+static __device__ __forceinline__ void fp8_products(const fp8_query<S> &q, int group, uint32_t key, float (&c)[S::MT][S::NT][4]) {
+    uint32_t k[S::NT][4];
+#pragma unroll
+    for (int nt = 0; nt < S::NT; nt++)
+        load_matrix4(k[nt], key + nt * 8 * S::PITCH);
+#pragma unroll
+    for (int step = 0; step < 4; step++)
+#pragma unroll
+        for (int nt = 0; nt < S::NT; nt++) {
+            uint32_t b[2];
+            fp8_half4(k[nt][step], b);
+#pragma unroll
+            for (int mt = 0; mt < S::MT; mt++)
+                mma_half(c[mt][nt], q.f[mt][group][step], b[0], b[1]);
+        }
+}
+
+/* The same of the rope. */
+template <class S>
+static __device__ __forceinline__ void fp8_products_rope(const fp8_query<S> &q, uint32_t key, float (&c)[S::MT][S::NT][4]) {
+#pragma unroll
+    for (int part = 0; part < 2; part++) {
+        uint32_t k[S::NT][4];
+#pragma unroll
+        for (int nt = 0; nt < S::NT; nt++)
+            load_matrix4(k[nt], key + part * 64 + nt * 8 * S::PITCH);
+#pragma unroll
+        for (int step = 0; step < 2; step++)
+#pragma unroll
+            for (int nt = 0; nt < S::NT; nt++)
+#pragma unroll
+                for (int mt = 0; mt < S::MT; mt++)
+                    mma_bf16(c[mt][nt], q.f[mt][S::GROUPS - 1][part * 2 + step], k[nt][step * 2], k[nt][step * 2 + 1]);
+    }
+}
 
 /* The warp's partial scores of one tile, to shared memory. */
 template <class S>
 static __device__ __forceinline__ void fp8_scores(const fp8_shared<S> &sh, const fp8_query<S> &q, const fp8_places<S> &at,
-    int stage, int buffer) {
-    const int  lane = lane_id(), warp = warp_id(), dw = warp % S::DIM_WARPS;
-    const bool last = dw == S::DIM_WARPS - 1;
-    const uint32_t key = at.key + stage * S::STAGE_BYTES;
+                                                  int stage, int buffer) {
+    const int kw = warp_id() / S::DIM_WARPS, dw = warp_id() % S::DIM_WARPS;
+    const uint8_t *scales = &sh.scales[stage][kw * S::NT * 8 + lane_id() % 4 * 2][dw * S::GROUPS];
     float s[S::MT][S::NT][4] = {};
-    uint32_t pair[S::NT][2];        /* the two scales of entries 2t and 2t + 1 */
 #pragma unroll
-    for (int nt = 0; nt < S::NT; nt++)
-#pragma unroll
-        for (int e = 0; e < 2; e++)
-            pair[nt][e] = *(const uint16_t *)&sh.scales[stage][warp / S::DIM_WARPS * 16 + nt * 8 + lane % 4 * 2 + e][dw * 2];
-#pragma unroll
-    for (int group = 0; group < 2; group++) {
+    for (int group = 0; group < S::GROUPS; group++) {
+        const uint32_t key = at.key + stage * S::STAGE_BYTES + group * ATTN_FP8_GROUP;
+        const float   *q_scale = &sh.q_scale[dw * S::GROUPS + group][lane_id() / 4];
+        const bool     rope = q.roped(group);
         float c[S::MT][S::NT][4] = {};
-        const bool rope = last && group == 1;
-        if (!rope) {
-            uint32_t k[S::NT][4];
-#pragma unroll
-            for (int nt = 0; nt < S::NT; nt++)
-                load_matrix4(k[nt], key + group * 64 + nt * 8 * S::PITCH);
-#pragma unroll
-            for (int step = 0; step < 4; step++)
-#pragma unroll
-                for (int nt = 0; nt < S::NT; nt++) {
-                    uint32_t b[2];
-                    fp8_half4(k[nt][step], b);
-#pragma unroll
-                    for (int mt = 0; mt < S::MT; mt++)
-                        mma_half(c[mt][nt], q.f[mt][group * 4 + step], b[0], b[1]);
-                }
-        } else {
-#pragma unroll
-            for (int part = 0; part < 2; part++) {
-                uint32_t k[S::NT][4];
-#pragma unroll
-                for (int nt = 0; nt < S::NT; nt++)
-                    load_matrix4(k[nt], key + 64 + part * 64 + nt * 8 * S::PITCH);
-#pragma unroll
-                for (int step = 0; step < 2; step++)
-#pragma unroll
-                    for (int nt = 0; nt < S::NT; nt++)
-#pragma unroll
-                        for (int mt = 0; mt < S::MT; mt++)
-                            mma_bf16(c[mt][nt], q.f[mt][4 + part * 2 + step], k[nt][step * 2], k[nt][step * 2 + 1]);
-            }
-        }
+        if (rope)
+            fp8_products_rope<S>(q, key, c);
+        else
+            fp8_products<S>(q, group, key, c);
 #pragma unroll
         for (int nt = 0; nt < S::NT; nt++)
 #pragma unroll
-            for (int e = 0; e < 2; e++) {
-                const float scale = rope ? 1.f : fp8_scale(group ? pair[nt][e] >> 8 : pair[nt][e] & 255);
+            for (int e = 0; e < 4; e++) {
+                const uint32_t byte = scales[(nt * 8 + e % 2) * ATTN_FP8_SCALES + group];
+                const float scale = __uint_as_float(max(byte << 23, 0x00400000u));  /* no NaN: an entry that is named has none */
 #pragma unroll
-                for (int mt = 0; mt < S::MT; mt++) {
-                    s[mt][nt][e] = fmaf(c[mt][nt][e], scale * q.scale[mt][0][group], s[mt][nt][e]);
-                    s[mt][nt][e + 2] = fmaf(c[mt][nt][e + 2], scale * q.scale[mt][1][group], s[mt][nt][e + 2]);
-                }
+                for (int mt = 0; mt < S::MT; mt++)
+                    s[mt][nt][e] = fmaf(c[mt][nt][e], rope ? 1.f : scale * q_scale[mt * 16 + e / 2 * 8], s[mt][nt][e]);
             }
     }
+    const uint32_t give = at.give + buffer * S::SCORE_BYTES;
 #pragma unroll
     for (int nt = 0; nt < S::NT; nt++)
 #pragma unroll
         for (int mt = 0; mt < S::MT; mt++)
 #pragma unroll
             for (int half = 0; half < 2; half++)
-                store8_shared((at.give ^ nt * 32) + buffer * S::SCORE_BYTES + (mt * 16 + half * 8) * S::SCORE_PITCH,
-                    s[mt][nt][half * 2],
+                store8_shared((give ^ nt * 32) + (mt * 16 + half * 8) * S::SCORE_PITCH, s[mt][nt][half * 2],
                               s[mt][nt][half * 2 + 1]);
 }
 
@@ -384,9 +408,12 @@ template <class S> struct fp8_softmax {
         if constexpr (S::VEC == 4) {
             store8_shared(put, __uint_as_float(half_pack(s[0], s[1])), __uint_as_float(half_pack(s[2], s[3])));
             store8_shared(put + S::P_BYTES, __uint_as_float(bf16_pack(s[0], s[1])), __uint_as_float(bf16_pack(s[2], s[3])));
-        } else {
+        } else if constexpr (S::VEC == 2) {
             store4_shared(put, half_pack(s[0], s[1]));
             store4_shared(put + S::P_BYTES, bf16_pack(s[0], s[1]));
+        } else {
+            store2_shared(put, half_pack(s[0], 0));
+            store2_shared(put + S::P_BYTES, bf16_pack(s[0], 0));
         }
     }
 
@@ -420,29 +447,29 @@ private:
     static __device__ __forceinline__ void load_vec(uint32_t from, float (&ret)[S::VEC]) {
         if constexpr (S::VEC == 4) {
             const uint4 v = load16_shared(from);
-            ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y), ret[2] = __uint_as_float(v.z),
-                ret[3] = __uint_as_float(v.w);
-        } else {
+            ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y);
+            ret[2] = __uint_as_float(v.z), ret[3] = __uint_as_float(v.w);
+        } else if constexpr (S::VEC == 2) {
             const uint2 v = load8_shared(from);
             ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y);
-        }
+        } else
+            ret[0] = load4_shared(from);
     }
 };
 
-/* The warp's 64 elements of d of the weighted sums, in units of 2^(unit - 127 - HEADROOM). The thread has of heads 16 mt + g and
- * + 8, for
- * chunks c of 16 elements, o[mt][2c] and o[mt][2c + 1]: of codes elements 4t, 4t + 2 and 4t + 1, 4t + 3; of the rope 2t, 2t + 1
- * and 2t + 8, 2t + 9. */
+/* The warp's SUM_D elements of d of the weighted sums, in units of 2^(unit - 127 - HEADROOM). The thread has, of heads 16 mt + g
+ * and 16 mt + g + 8 and of chunks c of 16 elements, o[mt][2c] and o[mt][2c + 1]: of codes elements 4t, 4t + 2 and 4t + 1, 4t + 3;
+ * of the rope 2t, 2t + 1 and 2t + 8, 2t + 9. */
 template <class S> struct fp8_sums {
     /* weights <= 1 times 2^15 are halves; scales down to 2^-29 of the unit keep them normal */
     static constexpr int HEADROOM = 15, SPAN = 30;
     /* what is smaller by this than the largest scale is dropped: the sums would overflow in its unit */
     static constexpr int REACH = 80;
-    float o[S::MT][8][4];
+    float o[S::MT][S::CHUNKS * 2][4];
     int   unit, largest;                            /* bytes of scales; largest: of all seen */
 
     static __device__ __forceinline__ bool coded() {
-        return warp_id() < S::WARPS - 1;
+        return warp_id() < S::CODED;
     }
 
     __device__ __forceinline__ void clear() {
@@ -450,14 +477,14 @@ template <class S> struct fp8_sums {
 #pragma unroll
         for (int mt = 0; mt < S::MT; mt++)
 #pragma unroll
-            for (int j = 0; j < 8; j++)
+            for (int j = 0; j < S::CHUNKS * 2; j++)
 #pragma unroll
                 for (int e = 0; e < 4; e++)
                     o[mt][j][e] = 0;
     }
 
-    /* A tile's older sums: by sh.old, unless that is done, and to unit `to`. Most tiles bring neither a new maximum nor a larger scale: then
-     * nothing is done. */
+    /* A tile's older sums: by sh.old, unless that is done, and to unit `to`. Most tiles bring neither a new maximum nor a larger
+     * scale: then nothing is done. */
     __device__ __forceinline__ void scale(const float *old, bool done, int to) {
         const int   g = lane_id() / 4;
         const float step = __uint_as_float((uint32_t)max(unit - to + 127, 0) << 23);
@@ -476,14 +503,14 @@ template <class S> struct fp8_sums {
 #pragma unroll
         for (int mt = 0; mt < S::MT; mt++)
 #pragma unroll
-            for (int j = 0; j < 8; j++)
+            for (int j = 0; j < S::CHUNKS * 2; j++)
 #pragma unroll
                 for (int e = 0; e < 4; e++)
                     o[mt][j][e] *= f[mt][e / 2];
     }
 
-    /* After a barrier. Entries of far smaller scale than the largest, which no quantiser leaves beside it, matter where the weight of the others
-     * vanishes: each further pass takes those near the largest left, in their own unit. */
+    /* After a barrier. Entries of far smaller scale than the largest, which no quantiser leaves beside it, matter where the weight
+     * of the others vanishes: each further pass takes those near the largest left, in their own unit. */
     __device__ __forceinline__ void tile(const fp8_shared<S> &sh, const fp8_places<S> &at, int stage, int buffer) {
         if (!coded()) {
             scale(sh.old[buffer], false, unit);
@@ -491,8 +518,9 @@ template <class S> struct fp8_sums {
             return;
         }
         const bool hole = sh.bias[stage][lane_id()] < 0;
-        int left = hole ? -1 : sh.scales[stage][lane_id()][warp_id()], to = __reduce_max_sync(ALL_LANES, left);
-        largest = to = max(to, largest);
+        int left = hole ? -1 : sh.scales[stage][lane_id()][warp_id() * S::SUM_D / ATTN_FP8_GROUP];
+        int to = max(__reduce_max_sync(ALL_LANES, left), largest);
+        largest = to;
         for (bool again = false;; again = true) {
             scale(sh.old[buffer], again, to);
             add(at, stage, buffer, left > unit - SPAN && left >= 0 ? factor_of(left) : 0);
@@ -554,9 +582,9 @@ private:
         for (int k = 0; k < S::TILE / 16; k++) {
             const int      entry = k * 16 + lane_id() % 4 * 2;
             const uint32_t low = __shfl_sync(ALL_LANES, two, entry), high = __shfl_sync(ALL_LANES, two, entry + 8);
-            uint32_t w[S::MT][4], v[2][4];
+            uint32_t w[S::MT][4], v[S::CHUNKS / 2][4];
 #pragma unroll
-            for (int j = 0; j < 2; j++)
+            for (int j = 0; j < S::CHUNKS / 2; j++)
                 load_matrix4_transposed(v[j], at.value + stage * S::STAGE_BYTES + k * 16 * S::PITCH + j * 32);
 #pragma unroll
             for (int mt = 0; mt < S::MT; mt++) {
@@ -566,7 +594,7 @@ private:
                     w[mt][r] = half_times(w[mt][r], r < 2 ? low : high);
             }
 #pragma unroll
-            for (int c = 0; c < 4; c++) {
+            for (int c = 0; c < S::CHUNKS; c++) {
                 /* Codes of two entries by two elements, to two elements by two entries: an operand each. */
                 const uint32_t x = __byte_perm(v[c / 2][c % 2 * 2], 0, 0x3120), y = __byte_perm(v[c / 2][c % 2 * 2 + 1], 0, 0x3120);
                 uint32_t first[2], second[2];
@@ -589,7 +617,7 @@ private:
             for (int mt = 0; mt < S::MT; mt++)
                 load_matrix4(w[mt], at.weight + buffer * 2 * S::P_BYTES + mt * 16 * S::P_PITCH + k * 32);
 #pragma unroll
-            for (int c = 0; c < 4; c++) {
+            for (int c = 0; c < S::CHUNKS; c++) {
                 uint32_t v[4];
                 load_matrix4_transposed(v, at.value + stage * S::STAGE_BYTES + k * 16 * S::PITCH + c * 32);
 #pragma unroll
@@ -610,9 +638,9 @@ private:
 #pragma unroll
             for (int half = 0; half < 2; half++)
 #pragma unroll
-                for (int c = 0; c < 4; c++) {
+                for (int c = 0; c < S::CHUNKS; c++) {
                     const float (&a)[4] = o[mt][c * 2], (&b)[4] = o[mt][c * 2 + 1];
-                    put(mt * 16 + half * 8 + g, warp_id() * ATTN_FP8_GROUP + c * 16 + t * (four ? 4 : 2), a[half * 2],
+                    put(mt * 16 + half * 8 + g, warp_id() * S::SUM_D + c * 16 + t * (four ? 4 : 2), a[half * 2],
                         four ? b[half * 2] : a[half * 2 + 1], four ? a[half * 2 + 1] : b[half * 2], b[half * 2 + 1], four);
                 }
     }
@@ -626,9 +654,9 @@ template <class S> static __device__ __forceinline__ void fp8_meet(void) {
 
 /* Body of the kernels: all items of a block. SPLIT: results go to `parts`, else to out and lse.
  *
- * One barrier a tile: between two of them the weights of a tile, the products of the tile before it and the scores of the one after it are made.
- * Of the two warps on each quarter of an SM one begins with the weights and one ends with them, so that the tensor cores are busy meanwhile:
- * both run weights, products, scores in turn, and only the barrier stands at another place. */
+ * One barrier a tile: between two of them the weights of a tile, the products of the tile before it and the scores of the one after
+ * it are made. Half of the warps on each quarter of an SM begin with the weights and half end with them, so that the tensor cores
+ * are busy meanwhile: all run weights, products, scores in turn, and only the barrier stands at another place. */
 template <class S, bool SPLIT>
 static __device__ __forceinline__ void fp8_run(const fp8_args &a, const fp8_work &work, const partials &parts, fp8_shared<S> &sh) {
     const bool early = warp_id() < S::WARPS / 2;
@@ -638,6 +666,7 @@ static __device__ __forceinline__ void fp8_run(const fp8_args &a, const fp8_work
     fp8_softmax<S> softmax;
     fp8_sums<S> sums;
     int32_t tile = 0;    /* the block's, over all its items; the tile at stage tile % STAGES */
+    q.fetch(a, fp8_request_of(work, (int32_t)blockIdx.x), (int32_t)blockIdx.x % work.groups * S::HEADS);
     cursor.start(a, work);
 #pragma unroll 1
     for (int s = 0; s < S::STAGES - 2; s++)
@@ -645,13 +674,15 @@ static __device__ __forceinline__ void fp8_run(const fp8_args &a, const fp8_work
 
 #pragma unroll 1
     for (int32_t item = (int32_t)blockIdx.x; item < work.items; item += (int32_t)gridDim.x) {
-        const int64_t b = fp8_request_of(work, item);
-        const int32_t first = item % work.groups * S::HEADS, split = item / work.groups % work.splits;
+        const int32_t b = fp8_request_of(work, item), first = item % work.groups * S::HEADS;
+        const int32_t split = item / work.groups % work.splits;
         const fp8_range range = fp8_range_of<S>(work, item, attn_length_of(a, b).n);
         const int32_t tiles = max(range.hi - range.lo + S::TILE - 1, 0) / S::TILE;
         softmax.clear(a, first);
         sums.clear();
-        q.load(a, b, first);
+        if (item != (int32_t)blockIdx.x)
+            q.fetch(a, b, first);
+        q.arrange(sh);
         /* k: the tile whose scores are there after the barrier. The first round only makes scores, the last only products. */
 #pragma unroll 1
         for (int32_t k = -1; k <= tiles; k++) {

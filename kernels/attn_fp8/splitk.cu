@@ -1,37 +1,40 @@
 /* attn_fp8/splitk: attn_fp8/mma with each request's list cut into `splits` parts of whole tiles, so that a small batch fills the
- * device too.
- * A part leaves fp32 sums in the workspace and a second kernel, launched early, merges them by log-sum-exp; one part writes its
- * result itself.
- * Limit: the longest part on one SM, then the parts' way through L2; at large batches the tensor cores, as attn_fp8/mma.
+ * device too. A part leaves fp32 sums in the workspace and a second kernel, launched early, merges them by log-sum-exp; one part
+ * writes its result itself.
+ * Limit: a tile's latencies on one SM, times the tiles of the longest part; then launch, first loads and merge, about 10 us.
  */
 #include "mma.cuh"
 
 template <class S, bool SPLIT>
 static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_splitk(const __grid_constant__ fp8_args a, fp8_work work,
-    partials parts) {
+                                                                        partials parts) {
     extern __shared__ __align__(128) char shared_bytes[];
     if constexpr (SPLIT)
         combine_may_start();
     fp8_run<S, SPLIT>(a, work, parts, *(fp8_shared<S> *)shared_bytes);
 }
 
-enum { TUNE_SPLITS, TUNE_GROUP };
+enum { TUNE_SPLITS, TUNE_GROUP, TUNE_WARPS };
 
 struct shape {
     const void *kernel[2];    /* whole, split */
     int64_t     shared;
-    int32_t     heads;
+    int32_t     heads, threads;
 };
 
 template <class S> static shape shape_of(void) {
-    return {{(const void *)attn_fp8_splitk<S, false>, (const void *)attn_fp8_splitk<S, true>}, (int64_t)sizeof(fp8_shared<S>),
-        S::HEADS};
+    return {{(const void *)attn_fp8_splitk<S, false>, (const void *)attn_fp8_splitk<S, true>},
+            (int64_t)sizeof(fp8_shared<S>), S::HEADS, S::THREADS};
 }
 
 /* For 227 KB of shared memory (sm_90, sm_100) or 163 KB (sm_80); in 99 KB (sm_86, sm_89, sm_120) 32 heads find no room. */
-static shape shape_for(const struct device *d, bool wide) {
-    const shape deep = wide ? shape_of<fp8_shape<2, 6>>() : shape_of<fp8_shape<1, 8>>();
-    return deep.shared <= d->smem_bytes ? deep : shape_of<fp8_shape<1, 4>>();
+template <int WARPS> static shape shape_with(const struct device *d, bool wide) {
+    const shape deep = wide ? shape_of<fp8_shape<2, 6, WARPS>>() : shape_of<fp8_shape<1, 8, WARPS>>();
+    return deep.shared <= d->smem_bytes ? deep : shape_of<fp8_shape<1, 4, WARPS>>();
+}
+
+static shape shape_for(const struct device *d, bool wide, int32_t warps) {
+    return warps > 8 ? shape_with<16>(d, wide) : shape_with<8>(d, wide);
 }
 
 struct choice {
@@ -39,26 +42,27 @@ struct choice {
     int32_t      splits;
 };
 
-/* Microseconds of a choice, as on an H200: rounds of items on an SM, each its tiles one after another, then the merge. */
+/* Microseconds of a choice, fitted to 8 warps on an H200 at batch 1: the first loads, then rounds of items on an SM, each its tiles
+ * one after another, then the merge: a launch, a turn a part, and the parts to L2 and back. */
 static double cost_of(const struct problem *p, const struct device *d, int32_t heads, int32_t splits) {
-    const int64_t rows = p->dim[ATTN_BATCH] * p->dim[ATTN_HEADS], groups = (p->dim[ATTN_HEADS] + heads - 1) / heads;
-    const int64_t tiles = (p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK] + WARP - 1) / WARP, items = p->dim[ATTN_BATCH] * groups * splits;
-    const double item = 1.5 + (double)((tiles + splits - 1) / splits) * (heads == 16 ? 0.5 : 0.8);
-    const double merge = splits == 1 ? 0 : 2.0 + (double)(rows * splits) * ATTN_D * 4 * 2 / 4e6;
-    return (double)((items + d->sm_count - 1) / d->sm_count) * item + merge;
+    const int64_t groups = (p->dim[ATTN_HEADS] + heads - 1) / heads, items = p->dim[ATTN_BATCH] * groups * splits;
+    const int64_t tiles = (p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK] + WARP - 1) / WARP, longest = (tiles + splits - 1) / splits;
+    const double item = 1.5 + (double)longest * (heads == 16 ? 1.45 : 1.6);
+    const double merge = splits == 1 ? 0 : 1.8 + 0.12 * splits + 2 * (double)partials_bytes(p, splits) / 4e6;
+    return (heads == 16 ? 6.3 : 9.3) + (double)((items + d->sm_count - 1) / d->sm_count) * item + merge;
 }
 
 /* Once a shape: what is cheapest of what the tunables leave open. */
 static choice choose(const struct problem *p, const struct device *d, const int32_t *tune) {
-    choice best = {shape_for(d, false), 1};
+    choice best = {shape_for(d, false, tune[TUNE_WARPS]), 1};
     double least = INFINITY;
     for (int wide = 0; wide < 2; wide++) {
-        const shape shape = shape_for(d, wide);
+        const shape shape = shape_for(d, wide, tune[TUNE_WARPS]);
         if (tune[TUNE_GROUP] ? (tune[TUNE_GROUP] > 16) != wide : wide && p->dim[ATTN_HEADS] <= 16)
             continue;
         for (int32_t splits = 1; splits <= COMBINE_SPLITS; splits++) {
             const double cost = cost_of(p, d, shape.heads, splits);
-            if (tune[TUNE_SPLITS] ? splits == tune[TUNE_SPLITS] && (best.splits != splits || cost < least) : cost < least) {
+            if ((tune[TUNE_SPLITS] == 0 || tune[TUNE_SPLITS] == splits) && cost < least) {
                 best = {shape, splits};
                 least = cost;
             }
@@ -69,7 +73,7 @@ static choice choose(const struct problem *p, const struct device *d, const int3
 
 static const char *unfit(const struct problem *p, const struct device *d) {
     (void)p;
-    return shape_for(d, false).shared > d->smem_bytes ? "needs 97 KB of shared memory a block" : NULL;
+    return shape_for(d, false, 8).shared > d->smem_bytes ? "needs 98 KB of shared memory a block" : NULL;
 }
 
 static size_t workspace(const struct problem *p, const struct device *d, const int32_t *tune) {
@@ -80,9 +84,9 @@ static int open_(const struct problem *p, const struct device *d, void **state) 
     (void)p;
     *state = NULL;
     int error = cudaSuccess;
-    for (int i = 0; i < 4 && error == cudaSuccess; i++) {
-        const shape s = shape_for(d, i / 2);
-        error = cudaFuncSetAttribute(s.kernel[i % 2], cudaFuncAttributeMaxDynamicSharedMemorySize, (int)s.shared);
+    for (int i = 0; i < 8 && error == cudaSuccess; i++) {
+        const shape s = shape_for(d, i & 2, i & 4 ? 16 : 8);
+        error = cudaFuncSetAttribute(s.kernel[i & 1], cudaFuncAttributeMaxDynamicSharedMemorySize, (int)s.shared);
     }
     return error;
 }
@@ -95,9 +99,8 @@ static int launch(const struct call *call) {
     partials parts = partials_of(call, c.splits);
     void *args[] = {&a, &work, &parts};
     const unsigned blocks = (unsigned)(work.items < call->device->sm_count ? work.items : call->device->sm_count);
-    const int error = cudaLaunchKernel(c.shape.kernel[c.splits > 1], dim3(blocks), dim3(fp8_shape<1, 4>::THREADS), args,
-        (size_t)c.shape.shared,
-                                       call->stream);
+    const int error = cudaLaunchKernel(c.shape.kernel[c.splits > 1], dim3(blocks), dim3((unsigned)c.shape.threads), args,
+                                       (size_t)c.shape.shared, call->stream);
     return error != cudaSuccess || c.splits == 1 ? error : combine_launch(call, a, parts);
 }
 
@@ -105,7 +108,7 @@ KERNEL = {
     FOR_OP(attn_fp8),
     .note = "attn_fp8/mma with the list in `splits` parts over the SMs (0: by a model of the device), merged by log-sum-exp",
     .engine = CUDA,
-    .tunable = {{"splits", {0}, 0, COMBINE_SPLITS}, {"group", {0}, 0, 32}},
+    .tunable = {{"splits", {0}, 0, COMBINE_SPLITS}, {"group", {0}, 0, 32}, {"warps", {8, 16}, 8, 16}},
     .unfit = unfit,
     .workspace = workspace,
     .open = open_,
