@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "format.h"
 
 /* Ceilings are medians too: a time this far under the limit is no longer noise. */
 static const double IMPLAUSIBLE_BELOW = 0.95, NOISY_ABOVE_PCT = 5, MODES_APART = 1.03;
@@ -43,16 +44,19 @@ static double bytes_written(const struct workload *w)
 
 static void set_marks(struct row *ret, const struct summary *summary)
 {
+    char low[24], high[24];
     double width_pct = 100 * (summary->hi - summary->lo) / summary->median;
+    bool noisy = !(width_pct <= NOISY_ABOVE_PCT);
     bool bimodal = summary->bimodal && summary->mode_high > MODES_APART * summary->mode_low;   /* nearer ones change no verdict */
-    text(ret->marks, sizeof ret->marks, "%s%s%s", width_pct <= NOISY_ABOVE_PCT ? "" : "noisy;", summary->drifting ? "drifting;"
-        : "",
+    text(ret->marks, sizeof ret->marks, "%s%s%s", noisy ? "noisy;" : "", summary->drifting ? "drifting;" : "",
          bimodal ? "bimodal;" : "");
     size_t length = strlen(ret->marks);
     if (length) ret->marks[length - 1] = 0;
-    if (bimodal) text(ret->reason, sizeof ret->reason, "two modes: %.4g and %.4g ns", summary->mode_low, summary->mode_high);
-    else if (!(width_pct <= NOISY_ABOVE_PCT)) text(ret->reason, sizeof ret->reason, "interval is %.0f %% of the median wide",
-        width_pct);
+    if (bimodal)
+        text(ret->reason, sizeof ret->reason, "two modes: %s and %s", ns_text(summary->mode_low, low, sizeof low),
+             ns_text(summary->mode_high, high, sizeof high));
+    else if (noisy)
+        text(ret->reason, sizeof ret->reason, "interval is %.0f %% of the median wide", width_pct);
 }
 
 static void set_times(struct row *ret, const struct lane *lane, const struct workload *w, double probe_ns)
@@ -96,8 +100,8 @@ void measures_row(struct row *ret, const struct job *job, int v, const struct la
     set_times(ret, lane, w, probe_ns);
     if (job->group.cache == COLD && !(ret->t_med_ns >= IMPLAUSIBLE_BELOW * ret->limit_ns)) {
         text(ret->status, sizeof ret->status, "%s", status_name[STATUS_IMPLAUSIBLE]);
-        text(ret->reason, sizeof ret->reason,
-            "%.4g ns is under the limit of %.4g ns by %s: inputs in a cache, or less work than declared",
-             ret->t_med_ns, ret->limit_ns, ret->limit_by);
+        char took[24], limit[24];
+        text(ret->reason, sizeof ret->reason, "%s is under the limit of %s by %s: inputs in a cache, or less work than declared",
+             ns_text(ret->t_med_ns, took, sizeof took), ns_text(ret->limit_ns, limit, sizeof limit), ret->limit_by);
     }
 }
