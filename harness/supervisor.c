@@ -153,8 +153,21 @@ void supervisor_open(struct supervisor *sv, const struct cli *cli, const volatil
     start_worker(sv);
 }
 
+/* A worker whose parent hangs up ends by itself. A tool around it says what it saw only then, so it is given the time. */
+static void let_worker_end(struct supervisor *sv)
+{
+    double until = now_s() + (sv->cli->wrap ? WRAP_TIMEOUT_S : 1);
+    if (sv->connection >= 0) close(sv->connection);
+    sv->connection = -1;
+    while (sv->worker > 0 && now_s() < until && !*sv->interrupted) {
+        if (waitpid(sv->worker, NULL, WNOHANG) == sv->worker) sv->worker = 0;
+        else usleep(2000);
+    }
+}
+
 void supervisor_close(struct supervisor *sv)
 {
+    let_worker_end(sv);
     end_worker(sv);
     close(sv->listener);
     munmap(sv->board, BOARD_BYTES);

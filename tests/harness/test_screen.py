@@ -70,6 +70,18 @@ def one_row(folder):
     expect(rows[0]["batch"] == "2" and rows[0]["ctx"] == "256", f"{rows}")
 
 
+def wrapped_tool_has_the_last_word(folder):
+    """--wrap: the tool stands before the worker, which launches once, and is let to say what it saw when the worker is gone."""
+    tool, said = os.path.join(folder, "tool"), os.path.join(folder, "said")
+    with open(tool, "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\n"$@"\nsleep 1\necho "worker ended with $?" >{said}\necho summary of the tool >&2\n')
+    os.chmod(tool, 0o755)
+    done = kbench("check", "--row", "attn/host_perhead batch=1,heads=8,ctx=256", "--device", "host", "--wrap", tool)
+    expect_exit(done, 0)
+    expect(os.path.exists(said), "the tool was ended before it could say anything", done)
+    expect("summary of the tool" in done.stderr and "1 ok" in done.stdout, "no summary, or no row", done)
+
+
 def seeds_repeat(folder):
     errors = []
     for run in "ab":
@@ -185,5 +197,6 @@ def default_folder(folder):
     expect(len(os.listdir(os.path.join(folder, "results", "runs"))) == 2, "not two runs")
 
 
-main(sweep_leaves_a_whole_run, check_times_nothing, one_row, seeds_repeat, dry_run_runs_nothing, lists, help_for_all, doctor,
+main(sweep_leaves_a_whole_run, check_times_nothing, one_row, wrapped_tool_has_the_last_word, seeds_repeat, dry_run_runs_nothing,
+    lists, help_for_all, doctor,
      report_and_plot, comma_locale, rows_go_through_csv, no_overwriting, default_folder)
