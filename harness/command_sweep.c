@@ -103,7 +103,7 @@ static void run_group(struct sweep_run *run, const struct group *planned)
     char what[200];
     progress_now(&run->progress, group_text(&job.group, what, sizeof what));
     int first = run->rows.n;
-    supervisor_group(&run->supervisor, &job, &run->registry, outcome, &done);
+    supervisor_group(&run->supervisor, &job, outcome, &done);
     for (int v = 0; v < job.group.n; v++) {
         if (*outcome[v].row.status) {
             identify_row(&outcome[v].row, &job.group, v, &run->registry, run->cli);

@@ -29,8 +29,8 @@ double measures_limit_ns(const struct ceilings *ceilings, double bytes, double f
 static double bytes_of(const struct kernel *kernel, const struct workload *w)
 {
     double all = w->op->bytes(&w->problem, (void *const *)w->host[0], 0);
-    return kernel->reads && all > 0 ? w->bytes * w->op->bytes(&w->problem, (void *const *)w->host[0], kernel->reads) / all
-        : w->bytes;
+    if (!kernel->reads || !(all > 0)) return w->bytes;
+    return w->bytes * w->op->bytes(&w->problem, (void *const *)w->host[0], kernel->reads) / all;
 }
 
 /* A probe writes next to nothing: its limit is what it reads. */

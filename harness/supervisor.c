@@ -241,10 +241,8 @@ static enum end listen_to(struct supervisor *sv, struct job *job, struct outcome
     }
 }
 
-bool supervisor_group(struct supervisor *sv, struct job *job, const struct registry *registry, struct outcome *ret,
-                      struct done *ret_done)
+bool supervisor_group(struct supervisor *sv, struct job *job, struct outcome *ret, struct done *ret_done)
 {
-    (void)registry;
     *ret_done = (struct done){0};
     for (int v = 0; v < job->group.n; v++) {
         row_clear(&ret[v].row);

@@ -7,7 +7,6 @@
 #include <sys/types.h>
 #include "channel.h"
 #include "cli.h"
-#include "registry.h"
 
 struct supervisor {
     const struct cli      *cli;
@@ -33,7 +32,7 @@ void supervisor_open(struct supervisor *, const struct cli *, const volatile sig
 /* Has the ceilings measured: hello.machine.ceilings. */
 void supervisor_measure(struct supervisor *);
 /* Runs a group: ret has room for group->n. False: interrupted, rows are those finished by then (status "" for the others). */
-bool supervisor_group(struct supervisor *, struct job *, const struct registry *, struct outcome *ret, struct done *ret_done);
+bool supervisor_group(struct supervisor *, struct job *, struct outcome *ret, struct done *ret_done);
 void supervisor_close(struct supervisor *);
 
 /* `kbench worker SOCKET ...`: the other end. Returns the exit code. */

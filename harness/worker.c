@@ -180,8 +180,8 @@ static void decide_all(struct worker *worker, int error, const char *what)
 {
     struct bound nobody = {.w = &worker->workload};
     for (int v = 0; v < worker->job->group.n; v++)
-        if (!worker->job->decided[v] || worker->job->verdict[v].status == STATUS_OK) decide(worker, v, verdict_of_error(&nobody,
-            error, what));
+        if (!worker->job->decided[v] || worker->job->verdict[v].status == STATUS_OK)
+            decide(worker, v, verdict_of_error(&nobody, error, what));
 }
 
 static void run_timed(struct worker *worker, struct done *done)
