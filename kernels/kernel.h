@@ -10,8 +10,9 @@
 enum engine { HOST, CUDA };
 
 /* PROBE: does only an op's loads; never checked or ranked, drawn as the practical limit.
- * ORACLE: a naive double-precision kernel whose float outputs are double; serves as reference for large problems. */
-enum promise { PROBE = 1, ORACLE = 2 };
+ * ORACLE: a naive double-precision kernel whose float outputs are double; serves as reference for large problems.
+ * CLEAN: elements of float outputs that the op leaves unspecified are -inf, which the check then demands. */
+enum promise { PROBE = 1, ORACLE = 2, CLEAN = 4 };
 
 /* call.flags. PDL_OK: the previous kernel of the stream may still run; never set by the timer. */
 enum call_flag { PDL_OK = 1 };

@@ -10,9 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Counts up when struct op or struct kernel changes in a way that an older plug-in can't survive. */
-enum { KBENCH_ABI = 2 };
+enum { KBENCH_ABI = 3 };
 
 enum { MAX_DIMS = 16, MAX_TENSORS = 24, MAX_TUNABLES = 4 };
 
@@ -34,10 +35,32 @@ struct dim {
                                  instead, so that no kernel can size a grid by it */
     double      ideal;        /* exponent of the best known growth of time in it: 0 flat, 1 linear */
     bool        label;        /* a choice, not a size (ragged=0|1): no growth is fitted, no axis is drawn */
+    const char *const *names; /* of a label with words for its values, ended by NULL: value i is names[i], min is 0, max the last.
+                                 A word is at most 23 of a-z0-9_-, a letter first. Ops that share the name of such a dim share
+                                 its words, too. NULL: numbers */
 };
 
+/* What a reference writes where the op leaves an element of a float output open: the check skips it, or wants -inf there of a
+ * kernel that promises CLEAN. A NaN of its own bits, so that an honest NaN is no loophole. */
+static const uint64_t UNSPECIFIED_BITS = 0x7ff8756e73706563u;
+
+static inline double unspecified(void)
+{
+    double ret;
+    memcpy(&ret, &UNSPECIFIED_BITS, sizeof ret);
+    return ret;
+}
+
+static inline bool is_unspecified(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits == UNSPECIFIED_BITS;
+}
+
 /* A row of got passes against ref when ||got - ref|| <= rel_l2 * ||ref|| + abs * sqrt(n), n elements in the row, and each of
- * its elements when |got - ref| <= 8 * (rel_l2 * rms(ref) + abs). NaN and inf must stand where the reference has them. */
+ * its elements when |got - ref| <= 8 * (rel_l2 * rms(ref) + abs). NaN and inf must stand where the reference has them; elements
+ * with unspecified() in ref don't count. */
 struct tolerance {
     double rel_l2, abs;
 };
@@ -76,7 +99,8 @@ struct op {
     void (*fill)(const struct problem *, int t, uint32_t set, int64_t row, int64_t rows, void *host);
 
     /* The expected outputs, in double precision, for work items [item, item + n) of items(p). The pointers of OUT and INOUT
-     * tensors lead to reference buffers: double for every floating dtype, the tensor's own type for I32, I64 and BYTES. */
+     * tensors lead to reference buffers: double for every floating dtype, the tensor's own type for I32, I64 and BYTES.
+     * unspecified() where any value will do. */
     int64_t (*items)(const struct problem *);
     void (*reference)(const struct problem *, void *const *t, int64_t item, int64_t n);
 
