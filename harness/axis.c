@@ -1,4 +1,5 @@
-/* Axis syntax: "batch=1,16,64", "ctx=8K:128K:*2", "topk=64:512:+64" and mixes. */
+/* Axis syntax: "batch=1,16,64", "ctx=8K:128K:*2", "topk=64:512:+64" and mixes; "tail=page0,unique" where values have words. */
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,10 +41,22 @@ int axis_number(const char **at, int64_t *ret, const char **ret_why)
     return 0;
 }
 
+int axis_value(const char *name, const char **at, int64_t *ret, char *ret_why, size_t size)
+{
+    const char *why = "";
+    if (isalpha((unsigned char)**at) && dim_names(name)) return dim_read_word(name, at, ret, ret_why, size);
+    if (!axis_number(at, ret, &why)) return 0;
+    char choices[160];
+    if (dim_names(name)) text(ret_why, size, "a word is expected: %s", dim_choices(name, choices, sizeof choices));
+    else text(ret_why, size, "%s", why);
+    return 1;
+}
+
 static int number(struct reader *r, int64_t *ret)
 {
-    const char *begin = r->at, *why;
-    if (!axis_number(&r->at, ret, &why)) return 0;
+    const char *begin = r->at;
+    char        why[320];
+    if (!axis_value(r->name, &r->at, ret, why, sizeof why)) return 0;
     if (*begin && *begin != ',' && *begin != ':') return complain(r, begin, (int)strcspn(begin, ",:"), why);
     return complain(r, r->list, (int)strlen(r->list), *begin ? "a value is missing" : "a value is missing at the end");
 }

@@ -29,14 +29,17 @@ struct row_error {
 };
 
 /* One row: places of NaN and inf first, then the row's norm, then each element. */
-static struct row_error compare_row(const struct problem *problem, int t, const char *got, const double *ref, int64_t n)
+static struct row_error compare_row(const struct problem *problem, int t, const char *got, bool clean, const double *ref, int64_t n)
 {
     struct tolerance tolerance = problem->op->tensor[t].tolerance;
     struct row_error ret = {.excess = 0};
     double norm = 0, error = 0, worst = -1;
     int64_t finite = 0, column = 0;
     for (int64_t i = 0; i < n; i++) {
+        if (is_unspecified(ref[i]) && !clean) continue;
         double value = load_at(problem, t, got, i);
+        if (is_unspecified(ref[i]) && value == -INFINITY) continue;
+        if (is_unspecified(ref[i])) return (struct row_error){.column = i, .excess = INFINITY, .err_rel = INFINITY, .nan = true};
         if (!isfinite(ref[i]) || !isfinite(value)) {
             if (value == ref[i] || (isnan(value) && isnan(ref[i]))) continue;
             return (struct row_error){.column = i, .excess = INFINITY, .err_rel = INFINITY, .nan = true};
@@ -59,8 +62,8 @@ static struct row_error compare_row(const struct problem *problem, int t, const 
     return ret;
 }
 
-struct worst compare_rows(const struct problem *problem, int t, const void *got, int64_t stride, int poison, const double *ref,
-                          const uint8_t *checked)
+struct worst compare_rows(const struct problem *problem, int t, const void *got, int64_t stride, int poison, bool clean,
+                          const double *ref, const uint8_t *checked)
 {
     const struct tensor *tensor = &problem->op->tensor[t];
     int bytes = dtype_bytes(tensor->dtype);
@@ -70,7 +73,7 @@ struct worst compare_rows(const struct problem *problem, int t, const void *got,
     for (int64_t r = 0; r < rows; r++) {
         if (!checked[r]) continue;
         const char *row = (const char *)got + r * stride;
-        struct row_error error = compare_row(problem, t, row, ref + r * n, n);
+        struct row_error error = compare_row(problem, t, row, clean, ref + r * n, n);
 #pragma omp critical
         {
             ret.rows++;
@@ -88,6 +91,7 @@ struct worst compare_rows(const struct problem *problem, int t, const void *got,
     const char *row = (const char *)got + ret.row * stride;
     ret.got = load_at(problem, t, row, ret.column);
     ret.want = ref[ret.row * n + ret.column];
+    if (clean && is_unspecified(ret.want)) ret.want = -INFINITY;
     ret.untouched = !(ret.excess <= 1) && is_poison(row, ret.column, bytes, poison);
     return ret;
 }

@@ -14,9 +14,9 @@ struct worst {
     double  err_rel;         /* worst relative L2 error of a row with a norm; abs rows don't count */
 };
 
-/* got: rows at `stride` bytes with the poison byte that was there before; ref: double, dense; checked[row]: compare this one. load:
- * the op's for BYTES, else NULL. */
-struct worst compare_rows(const struct problem *, int t, const void *got, int64_t stride, int poison, const double *ref,
+/* got: rows at `stride` bytes with the poison byte that was there before; ref: double, dense; checked[row]: compare this one. Elements
+ * that ref leaves unspecified are skipped, or must be -inf where `clean`. */
+struct worst compare_rows(const struct problem *, int t, const void *got, int64_t stride, int poison, bool clean, const double *ref,
                           const uint8_t *checked);
 
 /* "out[3, 17, 211]" from the shape's words and the problem's dims; "out[row 209, 211]" where they don't multiply up. */

@@ -15,8 +15,11 @@ struct product {
 int dim_check(const struct op *op, int dim, int64_t value, struct place at, struct trouble *trouble)
 {
     const struct dim *d = &op->dim[dim];
-    char              lo[24], hi[24];
+    char              lo[24], hi[24], choices[160];
     if (value >= d->min && value <= d->max) return 0;
+    if (d->names)
+        return fail(trouble, at, "%s=%lld: %s takes %s in op %s", d->name, (long long)value, d->name,
+            dim_choices(d->name, choices, sizeof choices), op->name);
     return fail(trouble, at, "%s=%lld: %s takes %s to %s %s in op %s", d->name, (long long)value, d->name,
         value_text(d->min, lo, sizeof lo), value_text(d->max, hi, sizeof hi), d->unit ? d->unit : "", op->name);
 }

@@ -24,6 +24,10 @@ cJSON *list_ops_json(const struct material *m)
             cJSON_AddNumberToObject(one, "max", (double)dim->max);
             cJSON_AddBoolToObject(one, "live", dim->live);
             cJSON_AddBoolToObject(one, "label", dim->label);
+            if (dim->names) {
+                cJSON *words = cJSON_AddArrayToObject(one, "names");
+                for (int v = 0; dim->names[v]; v++) cJSON_AddItemToArray(words, cJSON_CreateString(dim->names[v]));
+            }
             cJSON_AddNumberToObject(one, "ideal_exponent", dim->ideal);
             cJSON_AddItemToArray(dims, one);
         }
@@ -54,6 +58,7 @@ static cJSON *kernel_json(const struct entry *e)
     cJSON_AddStringToObject(one, "code_hash", e->hash ? e->hash : "");
     cJSON_AddBoolToObject(one, "probe", (e->kernel->promises & PROBE) != 0);
     cJSON_AddBoolToObject(one, "oracle", (e->kernel->promises & ORACLE) != 0);
+    cJSON_AddBoolToObject(one, "clean", (e->kernel->promises & CLEAN) != 0);
     growth = cJSON_AddObjectToObject(one, "growth");
     for (int i = 0; i < MAX_DIMS && e->kernel->growth[i].dim; i++)
         cJSON_AddNumberToObject(growth, e->kernel->growth[i].dim, e->kernel->growth[i].exponent);

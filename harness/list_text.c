@@ -68,9 +68,11 @@ void list_ops(FILE *f, const struct material *m)
         list_wrap(f, fprintf(f, "%s", ops[i]->name), 20, ops[i]->note ? ops[i]->note : "");
         for (int d = 0; d < op_dims(ops[i]); d++) {
             const struct dim *dim = &ops[i]->dim[d];
-            char words[160], dflt[24], lo[24], hi[24];
-            value_text(dim->dflt, dflt, sizeof dflt);
-            if (dim->label) text(words, sizeof words, "%s, a choice of %s", dflt, dim->unit ? dim->unit : "");
+            char words[320], choices[160], dflt[24], lo[24], hi[24];
+            dim_text(dim->name, dim->dflt, dflt, sizeof dflt);
+            if (dim->names)
+                text(words, sizeof words, "%s, a choice of %s", dflt, dim_choices(dim->name, choices, sizeof choices));
+            else if (dim->label) text(words, sizeof words, "%s, a choice of %s", dflt, dim->unit ? dim->unit : "");
             else
                 text(words, sizeof words, "%s, from %s to %s %s%s", dflt, value_text(dim->min, lo, sizeof lo),
                     value_text(dim->max, hi, sizeof hi), dim->unit ? dim->unit : "",

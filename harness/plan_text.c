@@ -61,7 +61,7 @@ static void print_problem(FILE *f, const struct plan *plan, const struct group *
     for (int d = 0; d < op_dims(op); d++) {
         char value[24], word[64];
         if (g->dim[d] == op->dim[d].dflt && !varies(plan, g, d)) continue;
-        int n = (int)strlen(text(word, sizeof word, "%s=%s", op->dim[d].name, value_text(g->dim[d], value, sizeof value)));
+        int n = (int)strlen(text(word, sizeof word, "%s=%s", op->dim[d].name, dim_text(op->dim[d].name, g->dim[d], value, sizeof value)));
         column += fprintf(f, "%s", comma);
         if (column + n >= WIDTH) fprintf(f, "\n%*s", MARGIN, ""), column = MARGIN;
         column += fprintf(f, "%s", word);
@@ -142,7 +142,7 @@ static void write_dims(FILE *f, const struct group *g, const struct common *c, b
     const struct op *op = op_find(g->op);
     for (int d = 0; d < op_dims(op); d++) {
         char value[24];
-        if (c->dim[d] == common) fprintf(f, "%s = %s\n", op->dim[d].name, value_text(g->dim[d], value, sizeof value));
+        if (c->dim[d] == common) fprintf(f, "%s = %s\n", op->dim[d].name, dim_text(op->dim[d].name, g->dim[d], value, sizeof value));
     }
 }
 

@@ -39,7 +39,7 @@ char *figure_name(const struct table *table, const struct figure *f, char *ret, 
     for (int d = 0; d < f->like->n_dims; d++) {
         const struct row_dim *dim = &f->like->dim[d];
         if (!strcmp(dim->name, f->dim) || !dim_varies(table, f->like->op, dim->name)) continue;
-        add(ret, size, text(word, sizeof(word), "-%s%s", dim->name, value_text(dim->value, number, sizeof(number))));
+        add(ret, size, text(word, sizeof(word), "-%s%s", dim->name, dim_text(dim->name, dim->value, number, sizeof(number))));
     }
     regime_varies(table, f->like, &seed, &cache, &engine);
     if (engine) add(ret, size, text(word, sizeof(word), "-%s", f->like->engine));
@@ -231,7 +231,8 @@ static int put_title(FILE *out, const struct figure *f)
     line[0] = '\0';
     for (int d = 0; d < f->like->n_dims; d++) {
         if (!strcmp(f->like->dim[d].name, f->dim)) continue;
-        text(dim, sizeof(dim), "%s=%s", f->like->dim[d].name, value_text(f->like->dim[d].value, number, sizeof(number)));
+        text(dim, sizeof(dim), "%s=%s", f->like->dim[d].name, dim_text(f->like->dim[d].name, f->like->dim[d].value, number,
+            sizeof(number)));
         if (line[0] && strlen(line) + 2 + strlen(dim) > LINE) {
             fputs(".\"\\n\".", out);
             put_quoted(out, add(line, sizeof(line), ","));

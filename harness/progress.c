@@ -65,7 +65,7 @@ static void print_row(struct progress *p, const struct row *row)
     for (int d = 0; d < row->n_dims; d++) {
         size_t at = strlen(what);
         text(what + at, sizeof(what) - at, "%s%s=%s", d ? "," : "", row->dim[d].name,
-            value_text(row->dim[d].value, number, sizeof(number)));
+            dim_text(row->dim[d].name, row->dim[d].value, number, sizeof(number)));
     }
     fprintf(p->to, "[%d/%d] %s%s%s %s%s%s: ", p->done, p->total, row->kernel, row->tune[0] ? " " : "", row->tune, what,
         row->cache[0] ? " " : "", row->cache);

@@ -1,9 +1,11 @@
 #include "registry.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base.h"
+#include "nearest.h"
 #include "plugin.h"
 
 struct registry registry_open(int n_plugins, char *const *plugins)
@@ -121,6 +123,56 @@ char *value_text(int64_t value, char *ret, size_t size)
     return text(ret, size, "%lld", (long long)value);
 }
 
+const char *const *dim_names(const char *dim)
+{
+    for (int i = 0; ops[i]; i++) {
+        int d = op_dim(ops[i], dim);
+        if (d >= 0 && ops[i]->dim[d].names) return ops[i]->dim[d].names;
+    }
+    return NULL;
+}
+
+const char *dim_word(const char *dim, int64_t value)
+{
+    const char *const *names = dim_names(dim);
+    for (int64_t i = 0; names && names[i]; i++)
+        if (i == value) return names[i];
+    return NULL;
+}
+
+char *dim_text(const char *dim, int64_t value, char *ret, size_t size)
+{
+    const char *word = dim_word(dim, value);
+    return word ? text(ret, size, "%s", word) : value_text(value, ret, size);
+}
+
+char *dim_choices(const char *dim, char *ret, size_t size)
+{
+    const char *const *names = dim_names(dim);
+    size_t at = 0;
+    if (size) *ret = 0;
+    for (int i = 0; names && names[i] && at < size; i++) {
+        text(ret + at, size - at, "%s%s", !i ? "" : names[i + 1] ? ", " : " or ", names[i]);
+        at += strlen(ret + at);
+    }
+    return ret;
+}
+
+int dim_read_word(const char *dim, const char **at, int64_t *ret, char *ret_why, size_t size)
+{
+    const char *const *names = dim_names(dim);
+    char   word[32], choices[160], hint[96];
+    size_t length = 0;
+    int    n = 0;
+    while (isalnum((unsigned char)(*at)[length]) || (*at)[length] == '_' || (*at)[length] == '-') length++;
+    text(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, *at);
+    for (; names && names[n]; n++)
+        if (strlen(names[n]) == length && !strcmp(names[n], word)) return *ret = n, *at += length, 0;
+    text(ret_why, size, "is none of %s%s", dim_choices(dim, choices, sizeof choices),
+        did_you_mean(word, names, n, hint, sizeof hint));
+    return 1;
+}
+
 char *problem_text(const struct problem *p, bool all, char *ret, size_t size)
 {
     size_t at = 0;
@@ -130,7 +182,7 @@ char *problem_text(const struct problem *p, bool all, char *ret, size_t size)
         char value[24];
         if (at < size)
             text(ret + at, size - at, "%s%s=%s", at ? "," : "", p->op->dim[i].name,
-                value_text(p->dim[i], value, sizeof value));
+                dim_text(p->op->dim[i].name, p->dim[i], value, sizeof value));
         if (at < size) at += strlen(ret + at);
     }
     return ret;

@@ -44,6 +44,17 @@ struct problem problem_for_kernel(const struct problem *);
  * are. Writes to ret, returns it. */
 char *problem_text(const struct problem *, bool all, char *ret, size_t size);
 char *value_text(int64_t value, char *ret, size_t size);                        /* 131072 -> "128K" */
+
+/* The words of a label's values, which are the same in every op; NULL: numbers. */
+const char *const *dim_names(const char *dim);
+/* A dim's value as people and rows.csv have it: "page0", else NULL; "page0", else as value_text does. */
+const char *dim_word(const char *dim, int64_t value);
+char *dim_text(const char *dim, int64_t value, char *ret, size_t size);
+/* The value of the word at *at (letters, digits, _ and -), which moves behind it. Non-zero: no such word, and why in ret_why. */
+int dim_read_word(const char *dim, const char **at, int64_t *ret, char *ret_why, size_t size);
+/* "page0, unique or minus1" */
+char *dim_choices(const char *dim, char *ret, size_t size);
+
 char *tune_text(const struct kernel *, const int32_t *tune, char *ret, size_t size); /* "splits=4;stages=2" */
 
 /* Declared growth above the op's ideal, "O(max_ctx)" or "O(ctx^2)", to stand wherever the kernel's name does; "" without. */

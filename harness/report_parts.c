@@ -74,7 +74,7 @@ static bool is_fixed(const struct report_options *o, const char *dim)
 static void add_dim(char *ret, size_t size, const char *separator, const char *name, int64_t value)
 {
     char number[32], word[64];
-    add(ret, size, separator, text(word, sizeof(word), "%s=%s", name, value_text(value, number, sizeof(number))));
+    add(ret, size, separator, text(word, sizeof(word), "%s=%s", name, dim_text(name, value, number, sizeof(number))));
 }
 
 char *throughout_text(const struct report_options *o, char *ret, size_t size)

@@ -35,7 +35,7 @@ int samples_write(FILE *file, int n_dims, const char *const *dims, const struct 
         csv_text(&out, row->op);
         csv_text(&out, row->kernel);
         for (int d = 0; d < n_dims; d++)
-            csv_whole(&out, row_dim(row, dims[d]));
+            dim_cell(&out, dims[d], row_dim(row, dims[d]));
         csv_text(&out, row->tune);
         csv_text(&out, row->cache);
         csv_whole(&out, row->seed);
@@ -61,7 +61,7 @@ static bool belongs(const struct csv_in *in, const struct table *done)
     text(key.op, sizeof(key.op), "%s", *cell++);
     text(key.kernel, sizeof(key.kernel), "%s", *cell++);
     for (int d = 0; d < done->n_dims; d++, cell++) {
-        if (**cell && key.n_dims < MAX_DIMS && !cell_whole(*cell, &key.dim[key.n_dims].value))
+        if (**cell && key.n_dims < MAX_DIMS && !cell_dim(done->dims[d], *cell, &key.dim[key.n_dims].value))
             strcpy(key.dim[key.n_dims++].name, done->dims[d]);
     }
     text(key.tune, sizeof(key.tune), "%s", *cell++);

@@ -142,7 +142,8 @@ static int read_relation(const char **at, enum relation *ret)
 static int add_condition(struct scope *scope, const char *words, struct place at, struct trouble *trouble)
 {
     struct condition condition = {.at = at};
-    const char      *p = words + strspn(words, " \t"), *why;
+    const char      *p = words + strspn(words, " \t");
+    char             why[320];
     while (*p) {
         struct comparison *c = &condition.comparison[condition.n];
         if (condition.n == COUNT(condition.comparison)) return fail(trouble, at, "skip %.60s: more than 8 comparisons", words);
@@ -156,7 +157,8 @@ static int add_condition(struct scope *scope, const char *words, struct place at
         if (read_relation(&p, &c->relation))
             return fail(trouble, at, "skip %.60s: <, <=, >, >=, = or != is expected behind %s", words, c->name);
         p += strspn(p, " \t");
-        if (axis_number(&p, &c->value, &why)) return fail(trouble, at, "skip %.60s: behind %s, %s", words, c->name, why);
+        if (axis_value(c->name, &p, &c->value, why, sizeof why))
+            return fail(trouble, at, "skip %.60s: behind %s, %s", words, c->name, why);
         if (*p && *p != ' ' && *p != '\t') return fail(trouble, at, "skip %.60s: unexpected '%.20s' behind a number", words, p);
         if (!is_dimension(c->name)) return unknown(trouble, at, c->name, false);
         p += strspn(p, " \t");

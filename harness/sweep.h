@@ -14,13 +14,16 @@ struct axis {
     int64_t *value;
 };
 
-/* "batch=1,16,64", "ctx=8K:128K:*2", "topk=64:512:+64", mixes "1,2,8:64:*2". K and M are powers of 1024. 0, or non-zero with
+/* "batch=1,16,64", "ctx=8K:128K:*2", "topk=64:512:+64", mixes "1,2,8:64:*2". K and M are powers of 1024.
+ * "tail=page0,unique" where the values of a dimension have words. 0, or non-zero with
  * "what: why" in ret_error. At most 4096 values. */
 int  axis_parse(const char *text, struct axis *ret, char *ret_error, size_t size);
 void axis_free(struct axis *);
 
 /* A whole number with an optional sign and K or M at *at, which moves behind it. 0, or non-zero with the reason. */
 int  axis_number(const char **at, int64_t *ret, const char **ret_why);
+/* The same for a value of the named dimension or tunable: a word where its values have some, or a number. */
+int  axis_value(const char *name, const char **at, int64_t *ret, char *ret_why, size_t size);
 
 /* Everything wrong with files, options and names ends in die(EXIT_USAGE, "file:line: what, why, did you mean"); nothing has run
  * then. machine: which engine's kernels are planned, and its memory for the estimate. Run-wide settings of a job file's [global]

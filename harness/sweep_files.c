@@ -90,13 +90,15 @@ const struct entry *row_kernel(const struct registry *r, const char *name, struc
 int row_word(const struct op *op, const struct kernel *k, const char *word, struct place at, struct group *g, struct fixed *fixed,
              struct trouble *trouble)
 {
-    const char *names[MAX_DIMS + MAX_TUNABLES], *equals = strchr(word, '='), *p = equals ? equals + 1 : "", *why = "";
-    char        name[32], hint[128];
+    const char *names[MAX_DIMS + MAX_TUNABLES], *equals = strchr(word, '='), *p = equals ? equals + 1 : "";
+    char        name[32], hint[128], why[320] = "";
     int64_t     value;
     int         n = 0;
-    if (!equals || axis_number(&p, &value, &why) || *p)
+    text(name, sizeof name, "%.*s", equals ? (int)(equals - word) : 0, word);
+    bool good = equals && !axis_value(name, &p, &value, why, sizeof why) && !*p;
+    if (!good && equals && *why && dim_names(name)) return fail(trouble, at, "%.40s: %s", word, why);
+    if (!good)
         return fail(trouble, at, "%.40s: NAME=VALUE is expected%s%s", word, equals && *why ? "; " : "", equals ? why : "");
-    text(name, sizeof name, "%.*s", (int)(equals - word), word);
     int d = op_dim(op, name);
     if (d >= 0) {
         g->dim[d] = value;

@@ -4,6 +4,24 @@
 #include <string.h>
 #include "base.h"
 #include "csv.h"
+#include "registry.h"
+
+void dim_cell(struct csv_out *out, const char *dim, int64_t value)
+{
+    const char *word = dim_word(dim, value);
+    if (word)
+        csv_text(out, word);
+    else
+        csv_whole(out, value);
+}
+
+int cell_dim(const char *dim, const char *cell, int64_t *ret)
+{
+    char why[320];
+    if (!cell_whole(cell, ret))
+        return 0;
+    return !dim_names(dim) || dim_read_word(dim, &cell, ret, why, sizeof(why)) || *cell;
+}
 
 int table_write_header(FILE *file, int n_dims, const char *const *dims)
 {
@@ -52,7 +70,7 @@ int table_write_row(FILE *file, int n_dims, const char *const *dims, const struc
             break;
         case COLUMN_DIMS:
             for (int d = 0; d < n_dims; d++)
-                csv_whole(&out, row_dim(row, dims[d]));
+                dim_cell(&out, dims[d], row_dim(row, dims[d]));
             break;
         }
     }
@@ -118,8 +136,8 @@ static const char *read_header(const struct csv_in *in, struct table *table, int
 static const char *read_dim(struct row *row, const char *name, const char *cell)
 {
     int64_t value;
-    if (cell_whole(cell, &value))
-        return "not a whole number";
+    if (cell_dim(name, cell, &value))
+        return dim_names(name) ? "no value of this dimension in this version" : "not a whole number";
     if (value == INT64_MIN)
         return NULL;
     if (row->n_dims == MAX_DIMS)

@@ -3,6 +3,7 @@
 #define KBENCH_TABLE_H
 
 #include <stdio.h>
+#include "csv.h"
 #include "row.h"
 
 enum { MAX_DIM_COLUMNS = 64 };
@@ -19,6 +20,11 @@ struct table {
  * 0, or errno of the failing write (ENOSPC, EPIPE). */
 int table_write_header(FILE *, int n_dims, const char *const *dims);
 int table_write_row(FILE *, int n_dims, const char *const *dims, const struct row *);
+
+/* A dimension's cell, here and in samples.csv: its word where it has words, else a number; empty for INT64_MIN. Read: non-zero
+ * where it is neither. */
+void dim_cell(struct csv_out *, const char *dim, int64_t value);
+int  cell_dim(const char *dim, const char *cell, int64_t *ret);
 
 /* Reads any rows.csv by its header, in any order; unknown columns are dims when they stand where dims stand (behind `marks` or
  * before `tune`), and else kept out. A last line cut short by a kill is left out. On unreadable input returns non-zero and writes

@@ -10,7 +10,8 @@
 enum engine { HOST, CUDA };
 
 /* PROBE: does only an op's loads; never checked or ranked, drawn as the practical limit.
- * ORACLE: a naive double-precision kernel whose float outputs are double; serves as reference for large problems.
+ * ORACLE: a naive double-precision kernel whose float outputs are double; serves as reference for large problems. Where the op
+ *         leaves an element open it writes UNSPECIFIED_BITS.
  * CLEAN: elements of float outputs that the op leaves unspecified are -inf, which the check then demands. */
 enum promise { PROBE = 1, ORACLE = 2, CLEAN = 4 };
 

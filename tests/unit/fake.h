@@ -42,9 +42,12 @@ static const struct op fake_mix = {
     .invalid = fake_invalid,
 };
 
+static const char *const fake_tails[] = {"page0", "unique", "minus1", NULL};
+
 static const struct op fake_scan = {
     .abi = KBENCH_ABI, .size = sizeof(struct op), .name = "scan", .note = "indexer-like",
-    .dim = {{"batch", "requests", 1, 1, 512, .ideal = 1}, {"max_ctx", "tokens", 1 << 20, 1024, 1 << 20, .ideal = 0}},
+    .dim = {{"batch", "requests", 1, 1, 512, .ideal = 1}, {"max_ctx", "tokens", 1 << 20, 1024, 1 << 20, .ideal = 0},
+        {"tail", "", 0, 0, 2, .label = true, .names = fake_tails}},
     .tensor = {{"key", "[batch]", BF16, IN, .rows = fake_rows, .row_bytes = fake_row_bytes}},
 };
 

@@ -44,6 +44,21 @@ static void test_values(void **state)
     assert_string_equal(read_axis("b=9223372036854775806:9223372036854775807:+1"), "9223372036854775806 9223372036854775807");
 }
 
+static void test_words(void **state)
+{
+    (void)state;
+    assert_string_equal(read_axis("tail=unique"), "1");
+    assert_string_equal(read_axis("tail=minus1,page0"), "2 0");
+    assert_string_equal(read_axis("tail=0,minus1"), "0 2");
+    assert_string_equal(read_axis("tail=0:2:+1"), "0 1 2");
+    assert_string_equal(read_axis("tail=page0,page0"), "tail=page0: the value 0 is there twice");
+    assert_string_equal(read_axis("tail=page"), "tail=page: is none of page0, unique or minus1; did you mean 'page0'?");
+    assert_string_equal(read_axis("tail=page0:2:+1"), "0 1 2");
+    assert_string_equal(read_axis("tail="), "tail=: a value is missing at the end");
+    assert_string_equal(read_axis("tail=*"), "tail=*: a word is expected: page0, unique or minus1");
+    assert_string_equal(read_axis("batch=page0"), "batch=page0: a whole number is expected, with K or M for powers of 1024");
+}
+
 static void test_name(void **state)
 {
     struct axis axis;
@@ -147,7 +162,7 @@ static void test_nearest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values), cmocka_unit_test(test_name),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_values), cmocka_unit_test(test_words), cmocka_unit_test(test_name),   cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_limit),  cmocka_unit_test(test_number), cmocka_unit_test(test_nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static void test_full_tables(void **state)
 /* FNV-1a of the bytes that the header names, written out. */
 static void test_layout_hash(void **state)
 {
-    static const unsigned char bytes[] = "batch\0max_ctx\0\1key\0\2\0";
+    static const unsigned char bytes[] = "batch\0max_ctx\0tail\0\1key\0\2\0";
     uint64_t hash = 0xcbf29ce484222325u;
     struct op changed;
     (void)state;
@@ -60,6 +60,30 @@ static void test_layout_hash(void **state)
     changed = fake_scan;
     changed.dim[0] = fake_scan.dim[1], changed.dim[1] = fake_scan.dim[0];
     assert_true(layout_hash(&changed) != hash);
+}
+
+static void test_words_of_values(void **state)
+{
+    char words[96], why[320];
+    int64_t value;
+    (void)state;
+    assert_string_equal(dim_text("tail", 0, words, sizeof words), "page0");
+    assert_string_equal(dim_text("tail", 2, words, sizeof words), "minus1");
+    assert_string_equal(dim_text("tail", 3, words, sizeof words), "3");      /* what no name stands for stays a number */
+    assert_string_equal(dim_text("tail", INT64_MIN, words, sizeof words), "-8796093022208M");
+    assert_string_equal(dim_text("batch", 1024, words, sizeof words), "1K");
+    assert_null(dim_names("ragged"));
+    assert_string_equal(dim_choices("tail", words, sizeof words), "page0, unique or minus1");
+    const char *at = "unique,page0";
+    assert_int_equal(dim_read_word("tail", &at, &value, why, sizeof why), 0);
+    assert_int_equal(value, 1);
+    assert_string_equal(at, ",page0");
+    at = "uniqu";                                                            /* no part of a word counts */
+    assert_int_equal(dim_read_word("tail", &at, &value, why, sizeof why), 1);
+    assert_string_equal(why, "is none of page0, unique or minus1; did you mean 'unique'?");
+    assert_string_equal(at, "uniqu");
+    struct problem p = {.op = &fake_scan, .dim = {1, 8192, 1}};
+    assert_string_equal(problem_text(&p, false, words, sizeof words), "max_ctx=8K,tail=unique");
 }
 
 static void test_no_code(void **state)
@@ -211,6 +235,7 @@ int main(void)
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_full_tables),
         cmocka_unit_test(test_layout_hash),
+        cmocka_unit_test(test_words_of_values),
         cmocka_unit_test(test_no_code),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_growth),

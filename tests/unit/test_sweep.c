@@ -147,6 +147,24 @@ static void test_row(void **state)
         "--row mix/host_oracle: is the reference of large problems, which the check runs by itself");
 }
 
+/* Values with words: read as words, said as words. */
+static void test_words(void **state)
+{
+    (void)state;
+    assert_string_equal(plan_words(HOST, NULL, "-k scan/host_live -a tail=unique,page0"),
+        "scan tail=unique cold 1: scan/host_live\nscan  cold 1: scan/host_live");
+    assert_string_equal(plan_words(HOST, NULL, "--row scan/host_live~batch=2,tail=minus1"),
+        "scan batch=2,tail=minus1 cold 1: scan/host_live");
+    assert_string_equal(plan_words(HOST, NULL, "--row scan/host_live~tail=minus2"),
+        "--row tail=minus2: is none of page0, unique or minus1; did you mean 'minus1'?");
+    assert_string_equal(plan_words(HOST, "[a]\nkernels = scan/host_live\ntail = page0, unique\nskip = tail=page0 batch=1\n", ""),
+        "t.ini:3: tail= unique: a word is expected: page0, unique or minus1");
+    assert_string_equal(plan_words(HOST, "[a]\nkernels = scan/host_live\ntail = page0,unique\nskip = tail=page0 batch=1\n", ""),
+        "scan tail=unique cold 1: scan/host_live");
+    assert_string_equal(plan_words(HOST, "[a]\nkernels = scan/host_live\ntail = page0,unique,minus1\nskip = tail!=unique\n", ""),
+        "scan tail=unique cold 1: scan/host_live");
+}
+
 static void test_job_files(void **state)
 {
     (void)state;
@@ -254,6 +272,11 @@ static void test_refusals(void **state)
         {"[a]\nkernels = mix/*\nskip = batch\n", "", "t.ini:3: skip batch: <, <=, >, >=, = or != is expected behind batch"},
         {"[a]\nkernels = mix/*\nskip = batch>\n", "",
             "t.ini:3: skip batch>: behind batch, a whole number is expected, with K or M for powers of 1024"},
+        {"[a]\nkernels = scan/*\ntail = pge0\n", "",
+            "t.ini:3: tail=pge0: is none of page0, unique or minus1; did you mean 'page0'?"},
+        {"[a]\nkernels = scan/*\ntail = 3\n", "", "t.ini:3: tail=3: tail takes page0, unique or minus1 in op scan"},
+        {"[a]\nkernels = scan/*\nskip = tail=some\n", "",
+            "t.ini:3: skip tail=some: behind tail, is none of page0, unique or minus1"},
         {"[a]\nkernels = mix/*\nskip = batch>8x\n", "", "t.ini:3: skip batch>8x: unexpected 'x' behind a number"},
         {"[a]\nkernels = mix/*\nskip = >8\n", "",
             "t.ini:3: skip >8: DIM<VALUE is expected at '>8', as in batch>64 ctx>=128K"},
@@ -310,6 +333,8 @@ static void test_round_trip(void **state)
         {NULL, "-k * -a batch=1,3 --cache both"},
         {NULL, "-k mix/* -t splits=1:8:*2 --first mix/host_split"},
         {NULL, "--row mix/host_split~splits=8,batch=3"},
+        {NULL, "-k scan/* -a tail=page0,minus1 -a max_ctx=2K"},
+        {NULL, "--row scan/host_live~tail=unique"},
         {"[a]\nkernels = mix/host_mma\nbatch = 1,2\n[b]\nkernels = mix/*\nbatch = 2,3\ntune.splits = 1,2\nseed = "
          "4\n[c]\nkernels = scan/*\ncache = hot\nmax_ctx = 1025\n",
             ""},
@@ -371,6 +396,7 @@ int main(void)
         cmocka_unit_test(test_command_line),
         cmocka_unit_test(test_tunables),
         cmocka_unit_test(test_row),
+        cmocka_unit_test(test_words),
         cmocka_unit_test(test_job_files),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_settings),

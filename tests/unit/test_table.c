@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "base.h"
 #include "csv.h"
+#include "registry.h"
 #include "table.h"
 #include "comma_locale.h"
 
@@ -343,6 +344,30 @@ static void test_unknown_dim_is_our_bug(void **state)
     assert_int_equal(WEXITSTATUS(status), EXIT_BUG);
 }
 
+/* Words of labels read back as what they are, and mean the same in every op. */
+static void test_labels_of_all_ops(void **state)
+{
+    (void)state;
+    for (int i = 0; ops[i]; i++)
+        for (int d = 0; d < op_dims(ops[i]); d++) {
+            const struct dim *dim = &ops[i]->dim[d];
+            const char *const *names = dim_names(dim->name);
+            int n = 0;
+            if (!names)
+                continue;
+            assert_true(dim->label && dim->names && dim->min == 0);
+            for (; dim->names[n]; n++) {
+                assert_true(names[n] && !strcmp(names[n], dim->names[n]));
+                assert_true(strlen(names[n]) <= 23 && names[n][0] >= 'a' && names[n][0] <= 'z');
+                assert_int_equal(strspn(names[n], "abcdefghijklmnopqrstuvwxyz0123456789_-"), strlen(names[n]));
+                int64_t value;
+                assert_int_equal(cell_dim(dim->name, names[n], &value), 0);
+                assert_int_equal(value, n);
+            }
+            assert_true(!names[n] && dim->max == n - 1);
+        }
+}
+
 static void test_status_words(void **state)
 {
     (void)state;
@@ -382,7 +407,7 @@ int main(void)
         cmocka_unit_test(test_quotes_and_newlines), cmocka_unit_test(test_torn_line_is_left_out),
         cmocka_unit_test(test_unreadable_input_is_refused_in_words), cmocka_unit_test(test_unclosed_quote_hides_nothing),
         cmocka_unit_test(test_full_disk_and_closed_pipe_come_back), cmocka_unit_test(test_unknown_dim_is_our_bug),
-        cmocka_unit_test(test_status_words), cmocka_unit_test(test_groups_and_keys),
+        cmocka_unit_test(test_labels_of_all_ops), cmocka_unit_test(test_status_words), cmocka_unit_test(test_groups_and_keys),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
