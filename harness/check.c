@@ -72,13 +72,24 @@ static bool compare_output(struct check *check, int t, int set, const void *got,
                 when, where, worst.got, worst.want, worst.excess, (long long)worst.failed_rows, (long long)worst.rows, rows);
 }
 
-/* Integer and packed outputs, or ops with a rule of their own. */
-static bool compare_verified(struct check *check, int set, void *const *got, const char *when)
+/* Integer and packed outputs, or ops with a rule of their own, which sees the inputs, too. Rows go over dense; `at` is where the
+ * outputs were fetched from. */
+static bool compare_verified(struct check *check, int set, void *const *got, const struct arg *at, const char *when)
 {
     struct workload *w = check->bound->w;
+    void *t[MAX_TENSORS], *dense[MAX_TENSORS] = {0};
     char why[200];
-    if (!w->op->verify(&w->problem, got, w->ref[set], why, sizeof why)) return true;
-    return fail(check, STATUS_WRONG, "%s: %s", when, why);
+    for (int i = 0; i < w->n; i++) {
+        const struct shape *shape = &w->shape[i];
+        t[i] = w->host[set][i];
+        if (!shape->output || !got[i]) continue;
+        t[i] = dense[i] = must_alloc((size_t)shape->rows, (size_t)shape->row_bytes);
+        for (int64_t r = 0; r < shape->rows; r++)
+            memcpy((char *)dense[i] + r * shape->row_bytes, (char *)got[i] + r * at[i].stride, (size_t)shape->row_bytes);
+    }
+    bool wrong = w->op->verify(&w->problem, t, w->ref[set], why, sizeof why);
+    for (int i = 0; i < w->n; i++) free(dense[i]);
+    return !wrong || fail(check, STATUS_WRONG, "%s: %s", when, why);
 }
 
 /* Fetches an output with its stride; the caller frees. */
@@ -165,7 +176,7 @@ static bool outputs_ok(struct check *check, int set, int poison, const char *whe
         if (ok && !w->op->verify && w->op->tensor[t].dtype <= E4M3)
             ok = compare_output(check, t, set, got[t], w->shape[t].check_stride, poison, when);
     }
-    if (ok && w->op->verify) ok = compare_verified(check, set, got, when);
+    if (ok && w->op->verify) ok = compare_verified(check, set, got, w->check, when);
     for (int t = 0; t < w->n; t++)
         if (keep) check->first[t] = got[t];
         else free(got[t]);
@@ -343,7 +354,7 @@ struct verdict check_ring_set(struct bound *bound)
         if (ok && !w->op->verify && w->op->tensor[t].dtype <= E4M3)
             ok = compare_output(&check, t, 0, got[t], arg[t].stride, POISON_NAN, "timed launch");
     }
-    if (ok && w->op->verify) compare_verified(&check, 0, got, "timed launch");
+    if (ok && w->op->verify) compare_verified(&check, 0, got, arg, "timed launch");
     for (int t = 0; t < w->n; t++) free(got[t]);
     return check.verdict;
 }

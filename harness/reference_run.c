@@ -46,8 +46,13 @@ static int64_t run_cpu(struct workload *w, int set, double budget_s)
     void *t[MAX_TENSORS] = {0};
     bind_reference(w, set, t);
     preload(w, set);
-    for (int out = 0; out < w->n; out++)   /* the memory may have served another problem */
-        if (w->shape[out].output) memset(w->checked[set][out], 0, (size_t)w->shape[out].rows);
+    for (int out = 0; out < w->n; out++) {   /* the memory may have served another problem */
+        const struct shape *shape = &w->shape[out];
+        if (!shape->output) continue;
+        memset(w->checked[set][out], 0, (size_t)shape->rows);
+        if (w->op->tensor[out].dtype > E4M3 && !shape->input)
+            memset(w->ref[set][out], UNREACHED_BYTE, (size_t)(shape->rows * shape->row_bytes));
+    }
     int64_t items = w->op->items(&w->problem), step = spread(items), done = 0;
     double until = now_s() + budget_s;
 #pragma omp parallel for schedule(dynamic, 1) reduction(+ : done)

@@ -17,6 +17,9 @@ enum { KBENCH_ABI = 3 };
 
 enum { MAX_DIMS = 16, MAX_TENSORS = 24, MAX_TUNABLES = 4 };
 
+/* See op.verify. */
+enum { UNREACHED_BYTE = 0x80 };
+
 /* Input sets from this number on are for checks alone: what live dims say must differ in them from all other sets, be it by
  * shorter lengths, so that a kernel which remembers lengths of an earlier call is found out. */
 #define CHECK_SET 0x80000000u
@@ -110,7 +113,9 @@ struct op {
     /* One element of a BYTES tensor; i counts elements from the start of buf. NULL: no BYTES tensors. */
     double (*load)(const struct problem *, int t, const void *buf, int64_t i);
 
-    /* Instead of elementwise comparison (top-k as sets): NULL, or what is wrong, into a buffer of `size` bytes at ret_why. */
+    /* Instead of elementwise comparison (top-k as sets): NULL, or what is wrong, into a buffer of `size` bytes at ret_why. got: the
+     * inputs of the set and the kernel's outputs, ref: the reference's outputs, by tensor index with rows dense. Rows of an integer
+     * output that the reference had no time for hold UNREACHED_BYTE in ref and are not to be judged. */
     const char *(*verify)(const struct problem *, void *const *got, void *const *ref, char *ret_why, size_t size);
 
     /* Work of one call by the actual lengths in t: floating-point operations, and the fewest bytes that must move between
