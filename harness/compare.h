@@ -14,8 +14,8 @@ struct worst {
     double  err_rel;         /* worst relative L2 error of a row with a norm; abs rows don't count */
 };
 
-/* got: rows at `stride` bytes with the poison byte that was there before; ref: double, dense; checked[row]: compare this one. Elements
- * that ref leaves unspecified are skipped, or must be -inf where `clean`. */
+/* got: rows at `stride` bytes with the poison byte that was there before; ref: double, dense; checked[row]: compare this one.
+ * Elements that ref leaves unspecified are skipped, or must be -inf where `clean`. */
 struct worst compare_rows(const struct problem *, int t, const void *got, int64_t stride, int poison, bool clean, const double *ref,
                           const uint8_t *checked);
 

@@ -61,7 +61,8 @@ static void print_problem(FILE *f, const struct plan *plan, const struct group *
     for (int d = 0; d < op_dims(op); d++) {
         char value[24], word[64];
         if (g->dim[d] == op->dim[d].dflt && !varies(plan, g, d)) continue;
-        int n = (int)strlen(text(word, sizeof word, "%s=%s", op->dim[d].name, dim_text(op->dim[d].name, g->dim[d], value, sizeof value)));
+        const char *name = op->dim[d].name;
+        int n = (int)strlen(text(word, sizeof word, "%s=%s", name, dim_text(name, g->dim[d], value, sizeof value)));
         column += fprintf(f, "%s", comma);
         if (column + n >= WIDTH) fprintf(f, "\n%*s", MARGIN, ""), column = MARGIN;
         column += fprintf(f, "%s", word);
@@ -142,7 +143,8 @@ static void write_dims(FILE *f, const struct group *g, const struct common *c, b
     const struct op *op = op_find(g->op);
     for (int d = 0; d < op_dims(op); d++) {
         char value[24];
-        if (c->dim[d] == common) fprintf(f, "%s = %s\n", op->dim[d].name, dim_text(op->dim[d].name, g->dim[d], value, sizeof value));
+        const char *name = op->dim[d].name;
+        if (c->dim[d] == common) fprintf(f, "%s = %s\n", name, dim_text(name, g->dim[d], value, sizeof value));
     }
 }
 
