@@ -52,44 +52,55 @@ static __device__ __forceinline__ void combine_may_start(void) {
 #endif
 }
 
-/* A block a row, a thread 4 elements. */
+/* A block a row, a thread 4 elements. BATCH parts are loaded at a time, the first ones beside their weights: what a part without an
+ * entry holds is loaded too, but not used. */
 static __global__ void __launch_bounds__(COMBINE_THREADS) attn_combine(const __grid_constant__ attn_args a,
-    const __grid_constant__ partials p) {
+                                                                       const __grid_constant__ partials p) {
+    constexpr int BATCH = 8;
     const int     lane = lane_id();
     const int64_t row = blockIdx.x, b = row / a.heads;
     const int32_t head = (int32_t)(row % a.heads);
     const float   sink = attn_sink_log2(a, head);
+    const float4 *o = (const float4 *)partial_o(p, row, 0) + threadIdx.x;
+    float4        v[BATCH], sum = {};
+    float         m[2], l[2], top;
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
-    float m[2], l[2], top = -INFINITY;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const float2 x = lane + i * WARP < p.splits ? __ldcg(partial_ml(p, row, lane + i * WARP)) : make_float2(-INFINITY, 0);
         m[i] = x.x;
         l[i] = x.y;
-        top = fmaxf(top, m[i]);
     }
+#pragma unroll
+    for (int j = 0; j < BATCH; j++)
+        v[j] = j < p.splits ? __ldcg(o + j * COMBINE_THREADS) : make_float4(0, 0, 0, 0);
+    top = fmaxf(m[0], m[1]);
 #pragma unroll
     for (int step = WARP / 2; step > 0; step /= 2)
         top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, step));
     const float base = top == -INFINITY ? 0.f : top, w[2] = {exp2f(m[0] - base), exp2f(m[1] - base)};
     const float all = warp_sum(l[0] * w[0] + l[1] * w[1]);
 
-    float4 sum = {};
-    const float4 *o = (const float4 *)partial_o(p, row, 0) + threadIdx.x;
-#pragma unroll 8
-    for (int32_t s = 0; s < p.splits; s++) {
-        const float weight = __shfl_sync(ALL_LANES, s < WARP ? w[0] : w[1], s % WARP);
-        const float4 v = weight > 0 ? __ldcg(o + s * (ATTN_D / 4)) : make_float4(0, 0, 0, 0);
-        sum.x += v.x * weight;
-        sum.y += v.y * weight;
-        sum.z += v.z * weight;
-        sum.w += v.w * weight;
+#pragma unroll 1
+    for (int32_t s = 0; s < p.splits; s += BATCH) {
+#pragma unroll
+        for (int j = 0; j < BATCH; j++) {
+            const float weight = __shfl_sync(ALL_LANES, s < WARP ? w[0] : w[1], (s + j) % WARP);
+            if (weight > 0) {
+                sum.x += v[j].x * weight;
+                sum.y += v[j].y * weight;
+                sum.z += v[j].z * weight;
+                sum.w += v[j].w * weight;
+            }
+            if (s + BATCH + j < p.splits)
+                v[j] = __ldcg(o + (s + BATCH + j) * COMBINE_THREADS);
+        }
     }
     const float f = attn_finish(top, all, sink);
-    ((uint2 *)attn_row<ATTN_OUT>(a, row))[threadIdx.x] = make_uint2(bf16_pack(sum.x * f, sum.y * f), bf16_pack(sum.z * f,
-        sum.w * f));
+    const uint32_t low = bf16_pack(sum.x * f, sum.y * f), high = bf16_pack(sum.z * f, sum.w * f);
+    ((uint2 *)attn_row<ATTN_OUT>(a, row))[threadIdx.x] = make_uint2(low, high);
     if (threadIdx.x == 0)
         *attn_lse(a, b, head) = all > 0 ? top * LN2 + logf(all) : -INFINITY;
 }

@@ -3,20 +3,19 @@
  * more; live lengths, which only the device knows, move the cuts but not the grid. One split writes the result directly.
  * Limit: shared memory and tensor cores by mma.sync where a block has 64 heads; the merge's 2 KB a head and part where it has few.
  */
-#include "splitk.cuh"
+#include "splitk_wide.cuh"
 
 template <class S> struct split_block {
     const attn_args    &a;
-    split_shared<S>    &all;
     mma_shared<S>      &sh;
-    const split_places<S> at;
+    const mma_places<S> at;
     split_query<S>      q;
-    split_softmax<S>    softmax;
+    mma_softmax<S>      softmax;
     mma_sums<S>         sums;
     mma_position<S>     from;
 
-    __device__ __forceinline__ split_block(const attn_args &args, split_shared<S> &shared)
-        : a(args), all(shared), sh(shared.tiles), at(shared.tiles), q(shared), from{0, 0} {}
+    __device__ __forceinline__ split_block(const attn_args &args, mma_shared<S> &shared)
+        : a(args), sh(shared), at(shared), q((const uint4 *)NULL), from{0, 0} {}
 
     __device__ __forceinline__ void weigh(mma_position<S> tile, int buffer) {
         softmax.tile(sh, at, tile, buffer);
@@ -85,21 +84,8 @@ template <class S> struct split_block {
             l += __shfl_xor_sync(ALL_LANES, l, step);
         if (threadIdx.x % S::LPH == 0 && first + softmax.head() < a.heads)
             *partial_ml(p, b * a.heads + first + softmax.head(), split) = make_float2(softmax.m, l);
-        if (empty)
-            return;
-        const int lane = lane_id();
-#pragma unroll
-        for (int mt = 0; mt < S::MT; mt++)
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                const int32_t head = first + mt * 16 + half * 8 + lane / 4;
-                if (head < a.heads) {
-                    float2 *o = (float2 *)(partial_o(p, b * a.heads + head, split) + warp_id() * 64) + lane % 4;
-#pragma unroll
-                    for (int j = 0; j < 8; j++)
-                        __stcg(o + j * 4, make_float2(sums.o[mt][j][half * 2], sums.o[mt][j][half * 2 + 1]));
-                }
-            }
+        if (!empty)
+            split_write(a, p, sums, b, first, split);
     }
 
     __device__ __forceinline__ void write_result(int64_t b, int32_t first) {
@@ -139,18 +125,41 @@ template <class S>
 static __global__ void __launch_bounds__(S::THREADS, 1) attn_splitk(const __grid_constant__ attn_args a,
     const __grid_constant__ partials p, const __grid_constant__ split_counts counts) {
     extern __shared__ __align__(128) char shared_bytes[];
-    split_shared<S> &sh = *(split_shared<S> *)shared_bytes;
+    mma_shared<S> &sh = *(mma_shared<S> *)shared_bytes;
     if constexpr (fits_registers<S>) {
         combine_may_start();
-        mma_init(sh.tiles);
+        mma_init(sh);
         if (warp_id() >= S::WARPS) {
-            registers_give<S::GIVEN>();
+            registers_give<72>();
             split_producer<S> producer;
-            producer.run(a, sh.tiles, counts);
+            producer.run(a, sh, counts);
         } else {
-            registers_take<S::TAKEN>();
+            registers_take<216>();
             split_block<S> block(a, sh);
             block.run(counts, p);
+        }
+    }
+}
+
+template <class S>
+static __global__ void __launch_bounds__(S::THREADS, 1) attn_splitk_wide(const __grid_constant__ attn_args a,
+    const __grid_constant__ partials p, const __grid_constant__ split_counts counts) {
+    extern __shared__ __align__(128) char shared_bytes[];
+    mma_shared<S> &sh = *(mma_shared<S> *)shared_bytes;
+    if constexpr (fits_registers<S>) {
+        combine_may_start();
+        wide_init(sh);
+        if (threadIdx.x >= S::COMPUTE) {
+            registers_give<S::FOR_COPIES>();
+            split_producer<S> producer;
+            producer.run(a, sh, counts);
+        } else if (warp_id() >= S::WARPS) {
+            registers_take<S::FOR_SCORES>();
+            wide_scorer<S> scorer(a, sh);
+            scorer.run(counts, p);
+        } else {
+            registers_take<S::FOR_SUMS>();
+            wide_sum(a, sh, counts, p);
         }
     }
 }
@@ -158,12 +167,17 @@ static __global__ void __launch_bounds__(S::THREADS, 1) attn_splitk(const __grid
 struct choice {
     const void *kernel;
     int64_t     shared;
-    int32_t     heads;
+    int32_t     heads, threads;
 };
 
 template <int MT, int STAGES, int BUFFERS> static choice choice_of(void) {
     using S = split_shape<MT, STAGES, BUFFERS>;
-    return {(const void *)attn_splitk<S>, (int64_t)sizeof(split_shared<S>), S::HEADS};
+    return {(const void *)attn_splitk<S>, (int64_t)sizeof(mma_shared<S>), S::HEADS, S::THREADS};
+}
+
+template <int STAGES> static choice choice_wide(void) {
+    using S = wide_shape<STAGES>;
+    return {(const void *)attn_splitk_wide<S>, (int64_t)sizeof(mma_shared<S>), S::HEADS, S::THREADS};
 }
 
 enum { NARROW, MIDDLE, WIDE, WIDTHS };
@@ -173,7 +187,7 @@ static choice choice_by_size(int width, const struct device *d) {
     const choice by_size[WIDTHS][3] = {
         {choice_of<1, 6, 2>(), choice_of<1, 4, 1>(), choice_of<1, 2, 1>()},
         {choice_of<2, 5, 2>(), choice_of<2, 4, 1>(), choice_of<2, 2, 1>()},
-        {choice_of<4, 3, 2>(), choice_of<4, 3, 2>(), choice_of<4, 3, 2>()},
+        {choice_wide<4>(), choice_wide<4>(), choice_wide<4>()},
     };
     for (int i = 0; i < 2; i++)
         if (by_size[width][i].shared <= d->smem_bytes)
@@ -186,13 +200,13 @@ struct split_plan {
     int32_t groups, splits;
 };
 
-/* Nanoseconds that a plan ought to take: rounds of blocks, each a start (lengths, slots, first rows, q, one after another) and its
- * tiles; at least what memory needs; the merge, which loads 8 parts at a time and moves all. Figures were measured on an H200. */
+/* Nanoseconds that a plan ought to take: one start (lengths, slots, first rows, q, one after another), then rounds of tiles, a gap
+ * between two; at least what memory needs; the merge, which loads 8 parts at a time and moves all. Figures were fitted on an H200. */
 static int64_t plan_cost(const struct problem *p, const struct device *d, const split_plan &plan) {
-    const int64_t start = 6800, tile[WIDTHS] = {800, 1100, 2000}, merge = 800;
+    const int64_t start = 6800, tile[WIDTHS] = {750, 1160, 1940}, gap = 1000, merge = 800;
     const int64_t batch = p->dim[ATTN_BATCH], n = p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK], tiles = (n + 31) / 32;
     const int64_t items = batch * plan.groups * plan.splits, rounds = (items + d->sm_count - 1) / d->sm_count;
-    const int64_t compute = rounds * (start + (tiles + plan.splits - 1) / plan.splits * tile[plan.width]);
+    const int64_t compute = start + rounds * ((tiles + plan.splits - 1) / plan.splits * tile[plan.width] + gap) - gap;
     const int64_t memory = batch * n * ROW_BYTES / 4500 + start;
     const int64_t moved = batch * p->dim[ATTN_HEADS] * plan.splits * (ATTN_D * 4);
     return (compute > memory ? compute : memory) + (plan.splits > 1 ? (plan.splits + 7) / 8 * merge + moved / 2100 : 0);
@@ -251,7 +265,7 @@ static int open_(const struct problem *p, const struct device *d, void **state) 
             error = cudaFuncSetAttribute(c.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)c.shared);
         if (error != cudaSuccess)
             return error;
-        if (width == NARROW || code.numRegs > 128)
+        if (width == NARROW || code.numRegs > 64)
             widths = width + 1;
     }
     *state = (void *)(intptr_t)widths;
@@ -266,7 +280,7 @@ static int launch(const struct call *call) {
     split_counts counts = {a.batch * plan.groups * plan.splits, plan.groups, plan.splits};
     void *args[] = {&a, &p, &counts};
     const unsigned blocks = (unsigned)(counts.items < call->device->sm_count ? counts.items : call->device->sm_count);
-    const int error = cudaLaunchKernel(c.kernel, dim3(blocks), dim3(split_shape<1, 2, 1>::THREADS), args, (size_t)c.shared,
+    const int error = cudaLaunchKernel(c.kernel, dim3(blocks), dim3((unsigned)c.threads), args, (size_t)c.shared,
         call->stream);
     return error != cudaSuccess || plan.splits == 1 ? error : combine_launch(call, a, p);
 }

@@ -1,9 +1,5 @@
-/* A part of a request's KV list for a group of 16, 32 or 64 heads: attn/splitk. The pieces are those of mma_ws.cuh, with an item
- * (request, group of heads, part) in the place of (request, group).
- *
- * 64 heads a block gather KV once where 32 do it twice, and read each tile of it from shared memory once less a head. Their sums
- * take 128 registers of a thread; of q, which takes 64, three quarters live in shared memory, each thread's fragments as it
- * needs them. Warps score (32 heads, 128 elements of d) there instead of (half of the keys, 128 elements).
+/* A part of a request's KV list for a group of heads: attn/splitk. The pieces are those of mma_ws.cuh, with an item (request, group
+ * of heads, part) in the place of (request, group).
  */
 #ifndef KBENCH_ATTN_SPLITK_CUH
 #define KBENCH_ATTN_SPLITK_CUH
@@ -11,23 +7,12 @@
 #include "combine.cuh"
 #include "mma_ws.cuh"
 
-/* TAKEN, GIVEN: registers of a thread that computes, and of one that copies. */
+/* 16 or 32 heads a block, see mma_shape. What split_query has to know: m-tiles that a warp scores; chunks of q in registers and in
+ * shared memory; threads that score. */
 template <int MT_, int STAGES_, int BUFFERS_> struct split_shape : mma_shape<MT_, STAGES_, BUFFERS_> {
     using base = mma_shape<MT_, STAGES_, BUFFERS_>;
-    static constexpr bool WIDE = MT_ == 4;
-    static constexpr int  QMT = WIDE ? 2 : MT_;                        /* m-tiles a warp scores */
-    static constexpr int  NT = WIDE ? 4 : base::NT;                    /* n-tiles a warp scores */
-    static constexpr int  KEPT = WIDE ? 1 : base::CHUNKS;            /* chunks of q in registers */
-    static constexpr int  SPARE = base::CHUNKS - KEPT;                 /* in shared memory */
-    static_assert(!WIDE || (base::LPH == 4 && base::DIM_WARPS == 4 && base::TILE == 32), "what split_softmax is written for");
-    static constexpr int  TAKEN = WIDE ? 232 : 216, GIVEN = WIDE ? 40 : 72;
-    static_assert(TAKEN * 2 + GIVEN == 168 * 3, "a block has 168 registers a thread to share out");
-};
-
-template <class S> struct split_shared {
-    mma_shared<S> tiles;
-    /* fragments by chunk, step and m-tile; a thread's own */
-    uint4         q[S::SPARE * 2 * S::QMT + !S::SPARE][S::SPARE ? S::COMPUTE : 1];
+    static constexpr bool WIDE = false;
+    static constexpr int  QMT = MT_, KEPT = base::CHUNKS, SPARE = 0, QUERY = base::COMPUTE;
 };
 
 struct split_counts {
@@ -43,76 +28,6 @@ template <class S> static __device__ __forceinline__ split_range range_of(int32_
     const int64_t tiles = (n + S::TILE - 1) / S::TILE;
     return {(int32_t)(tiles * split / splits) * S::TILE, min(n, (int32_t)(tiles * (split + 1) / splits) * S::TILE)};
 }
-
-template <class S> struct split_places : mma_places<S> {
-    __device__ __forceinline__ split_places(const mma_shared<S> &sh) : mma_places<S>(sh) {
-        if constexpr (S::WIDE) {
-            const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, mw = warp / S::DIM_WARPS,
-                dw = warp % S::DIM_WARPS;
-            const int h = (int)(threadIdx.x % S::COMPUTE / S::LPH), i = (int)(threadIdx.x % S::LPH) * S::VEC;
-            this->key = pinned(shared_address(sh.kv[0][lane % 8]) + (dw * 16 + lane / 8) * 16);
-            this->give = pinned(shared_address(&sh.score[0][dw][mw * 32 + g][(t * 2) ^ turn(g)]));
-            this->take = pinned(shared_address(&sh.score[0][0][h][i ^ turn(h)]));
-        }
-    }
-
-private:
-    /* Of wide blocks, key k of head h is at k ^ turn(h): both the rows of four heads and the halves of two lie in different
-     * banks. */
-    static __device__ __forceinline__ int turn(int h) {
-        return h % 2 * 16 + h / 2 % 2 * 8;
-    }
-};
-
-/* Wide blocks: 4 lanes a head, each the weights of 4 keys of the first half of the tile and of 4 of the second. */
-template <class S> struct split_softmax : mma_softmax<S> {
-    __device__ __forceinline__ void tile(mma_shared<S> &sh, const split_places<S> &at, mma_position<S> from, int buffer) {
-        if constexpr (!S::WIDE) {
-            mma_softmax<S>::tile(sh, at, from, buffer);
-        } else {
-            const int lane = (int)(threadIdx.x % S::LPH);
-            float s[2][4], top = this->m;
-#pragma unroll
-            for (int v = 0; v < 2; v++) {
-                const uint32_t take = (at.take ^ v * 64) + buffer * S::SCORE_BYTES;
-                float x[S::DIM_WARPS][4], bias[4];
-                floats(shared_address(sh.bias[from.stage] + v * 16 + lane * 4), bias);
-#pragma unroll
-                for (int dw = 0; dw < S::DIM_WARPS; dw++)
-                    floats(take + dw * S::PLANE_BYTES, x[dw]);
-#pragma unroll
-                for (int e = 0; e < 4; e++) {
-                    s[v][e] = (x[0][e] + x[1][e] + x[2][e] + x[3][e]) * SCALE_LOG2 + bias[e];
-                    top = fmaxf(top, s[v][e]);
-                }
-            }
-            top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 2));
-            top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 1));
-            const float base = top == -INFINITY ? 0.f : top, old = exp2_fast(this->m - base);
-            this->m = top;
-            this->sum *= old;
-            if (lane == 0)
-                sh.old[buffer][this->head()] = old;
-#pragma unroll
-            for (int v = 0; v < 2; v++) {
-                float w[4];
-#pragma unroll
-                for (int e = 0; e < 4; e++) {
-                    w[e] = exp2_fast(s[v][e] - base);
-                    this->sum += w[e];
-                }
-                store8_shared(at.put + buffer * S::P_BYTES + v * 32, __uint_as_float(bf16_pack(w[0], w[1])),
-                    __uint_as_float(bf16_pack(w[2], w[3])));
-            }
-        }
-    }
-
-private:
-    static __device__ __forceinline__ void floats(uint32_t from, float (&ret)[4]) {
-        const uint4 v = load16_shared(from);
-        ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y), ret[2] = __uint_as_float(v.z), ret[3] = __uint_as_float(v.w);
-    }
-};
 
 /* A copying warp. As mma_producer, over parts; the rows of the tile after next are asked into L2 while there is no room for them
  * yet. */
@@ -208,7 +123,7 @@ template <class S> struct split_producer : mma_producer<S> {
         this->groups = counts.groups;
         splits = counts.splits;
         this->item = (int32_t)blockIdx.x;  /* < items: there are no more blocks than items */
-        this->row = (warp_id() - S::WARPS) * S::COPIED + lane_id() / 8;
+        this->row = (int)(threadIdx.x - S::COMPUTE) / WARP * S::COPIED + lane_id() / 8;
         tile next[2];
         mma_position<S> to = {0, 1};  /* the parity before the first: empty from the beginning */
         start(a, next);
@@ -230,12 +145,8 @@ template <class S> struct split_query {
     uint32_t fragment[S::QMT][S::KEPT][2][4];
     uint32_t spare;  /* shared address of the thread's other fragments */
 
-    __device__ __forceinline__ split_query(const split_shared<S> &sh) {
-        spare = S::SPARE ? pinned(shared_address(&sh.q[0][threadIdx.x % S::COMPUTE])) : 0;
-    }
-
-    static __device__ __forceinline__ int first_head() {
-        return S::WIDE ? warp_id() / S::DIM_WARPS * 32 : 0;
+    __device__ __forceinline__ split_query(const uint4 *shared) {
+        spare = S::SPARE ? pinned(shared_address(shared + threadIdx.x % S::QUERY)) : 0;
     }
 
     /* Chunk c of m-tile mt: rows g and g + 8, 16 bytes a thread. */
@@ -243,7 +154,7 @@ template <class S> struct split_query {
         const int lane = lane_id(), dw = warp_id() % S::DIM_WARPS;
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            const int32_t head = first + first_head() + mt * 16 + half * 8 + lane / 4;
+            const int32_t head = first + mt * 16 + half * 8 + lane / 4;
             const char *q = attn_row<ATTN_Q>(a, b * a.heads + min(head,
                 a.heads - 1)) + dw * S::CHUNKS * 64 + c * 64 + lane % 4 * 16;
             const uint4 v = head < a.heads ? __ldg((const uint4 *)q) : make_uint4(0, 0, 0, 0);
@@ -301,13 +212,13 @@ template <class S> struct split_query {
 
 private:
     __device__ __forceinline__ uint32_t spare_at(int c, int step, int mt) const {
-        return spare + ((c * 2 + step) * S::QMT + mt) * (int)(S::COMPUTE * sizeof(uint4));
+        return spare + ((c * 2 + step) * S::QMT + mt) * (int)(S::QUERY * sizeof(uint4));
     }
 };
 
 /* The warp's partial scores of one tile, to shared memory. */
 template <class S>
-static __device__ __forceinline__ void split_scores(const split_query<S> &q, const split_places<S> &at, mma_position<S> from,
+static __device__ __forceinline__ void split_scores(const split_query<S> &q, const mma_places<S> &at, mma_position<S> from,
     int buffer) {
     const uint32_t key = at.key + from.stage * S::STAGE_BYTES;
     float s[S::QMT][S::NT][4] = {};
@@ -337,6 +248,25 @@ static __device__ __forceinline__ void split_scores(const split_query<S> &q, con
                 store8_shared((at.give ^ nt * 32) + buffer * S::SCORE_BYTES + (mt * 16 + half * 8) * S::SCORE_PITCH,
                     s[mt][nt][half * 2],
                               s[mt][nt][half * 2 + 1]);
+}
+
+/* The sums of a part as they are. */
+template <class S>
+static __device__ __forceinline__ void split_write(const attn_args &a, const partials &p, const mma_sums<S> &sums, int64_t b,
+    int32_t first, int32_t split) {
+    const int lane = lane_id();
+#pragma unroll
+    for (int mt = 0; mt < S::MT; mt++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const int32_t head = first + mt * 16 + half * 8 + lane / 4;
+            if (head < a.heads) {
+                float2 *o = (float2 *)(partial_o(p, b * a.heads + head, split) + warp_id() * 64) + lane % 4;
+#pragma unroll
+                for (int j = 0; j < 8; j++)
+                    __stcg(o + j * 4, make_float2(sums.o[mt][j][half * 2], sums.o[mt][j][half * 2 + 1]));
+            }
+        }
 }
 
 #endif

@@ -4,7 +4,7 @@
  *   scores   the 64 products of a group are summed by themselves and then multiplied by the scale, a float. q is brought into
  *            half's range by a power of two per head and group, which loses nothing above 2^-28 of the group's largest element.
  *   sum      the scale goes to the weight: half(weight) * 2^(scale - unit), where unit is the warp's own for its group and grows
- *            with the scales it meets. An entry whose scale is 2^30 or more below takes a pass of its own: see fp8_sums.
+ *            with the scales it meets. An entry whose scale is far below takes a pass of its own: see fp8_sums.
  *
  * A warp that takes elements of one group for the sum has one scale an entry; half has three more bits of mantissa than bf16, which
  * is what a row of few different values needs. Roped elements are bf16 as they come, and so are their weights.
@@ -19,40 +19,7 @@
 #define KBENCH_ATTN_FP8_MMA_CUH
 
 #include "attn/combine.cuh"
-#include "fp8.cuh"
-
-/* MT: m-tiles of 16 heads. STAGES: tiles in the ring. WARPS: 8, or 16, which hide more latency and do less each. */
-template <int MT_, int STAGES_, int WARPS_> struct fp8_shape {
-    static constexpr int MT = MT_, HEADS = MT * 16, STAGES = STAGES_, TILE = WARP;  /* a lane an entry */
-    static constexpr int WARPS = WARPS_, THREADS = WARPS * WARP, SUM_D = ATTN_D / WARPS, CHUNKS = SUM_D / 16;
-    static constexpr int DIM_WARPS = WARPS == 16 && MT == 2 ? 8 : 4, KEY_WARPS = WARPS / DIM_WARPS;  /* 8: q in 128 registers */
-    static constexpr int GROUPS = 8 / DIM_WARPS;             /* groups of d a warp scores */
-    static constexpr int NT = TILE / KEY_WARPS / 8;          /* n-tiles of 8 keys a warp scores */
-    static constexpr int CODED = ATTN_FP8_NOPE / SUM_D;      /* warps whose elements in the sum are codes */
-    static constexpr int COPIERS = THREADS / TILE;           /* threads that copy an entry */
-    static constexpr int HPW = HEADS / WARPS;                /* heads whose weights a warp makes */
-    static constexpr int LPH = WARP / HPW;                   /* lanes a head */
-    static constexpr int VEC = TILE / LPH;                   /* weights a lane makes, side by side */
-    static constexpr int PITCH = ATTN_FP8_DATA + 16, STAGE_BYTES = TILE * PITCH;  /* 8 rows of an ldmatrix lie in different banks */
-    static constexpr int SCORE_PITCH = TILE * 4, PLANE_BYTES = HEADS * SCORE_PITCH, SCORE_BYTES = DIM_WARPS * PLANE_BYTES;
-    static constexpr int P_PITCH = TILE * 2 + 16, P_BYTES = HEADS * P_PITCH;
-    static_assert(STAGES >= 4 && (VEC == 1 || VEC == 2 || VEC == 4), "no such shape");
-};
-
-template <class S> struct __align__(128) fp8_shared {
-    char    data[S::STAGES][S::TILE][S::PITCH];
-    uint8_t scales[S::STAGES][S::TILE][ATTN_FP8_SCALES];
-    float   bias[S::STAGES][S::TILE];                /* 0, or -inf where a hole or the end is */
-    float   score[2][S::DIM_WARPS][S::HEADS][S::TILE];  /* partial sums; key k of head h at k ^ (h % 4) * 8 */
-    char    p[2][2][S::HEADS][S::P_PITCH];           /* weights as half, as bf16 */
-    float   q_scale[8][S::HEADS];                    /* of group and head, 2^e: see fp8_query; of the rope undefined */
-    float   old[2][S::HEADS];                        /* what the sums so far are to be multiplied by */
-    float   factor[S::HEADS];                        /* and in the end */
-};
-
-static __device__ __forceinline__ void copy8_async(uint32_t shared, const void *global, bool valid) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared), "l"(global), "r"(valid ? 8 : 0) : "memory");
-}
+#include "ring.cuh"
 
 /* As mma_bf16, of halves. */
 static __device__ __forceinline__ void mma_half(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
@@ -66,46 +33,15 @@ static __device__ __forceinline__ uint32_t half_pack(float lo, float hi) {
     return word;
 }
 
-static __device__ __forceinline__ float load4_shared(uint32_t shared) {
-    float x;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(shared));
-    return x;
-}
-
-/* The lower half of x. */
-static __device__ __forceinline__ void store2_shared(uint32_t shared, uint32_t x) {
-    asm volatile("st.shared.u16 [%0], %1;" ::"r"(shared), "h"((uint16_t)x) : "memory");
-}
-
 static __device__ __forceinline__ uint32_t half_times(uint32_t x, uint32_t y) {
     uint32_t word;
     asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(word) : "r"(x), "r"(y));
     return word;
 }
 
-/* Work is cut into items: (request, part of its list, group of heads), the groups of a part side by side since they read the
- * same entries. */
-struct fp8_work {
-    int32_t items, groups, splits;
-};
-
-/* An item's entries: whole tiles, as evenly as they go. lo >= hi: none. */
-struct fp8_range {
-    int32_t lo, hi;
-};
-
-template <class S> static __device__ __forceinline__ fp8_range fp8_range_of(const fp8_work &work, int32_t item, int32_t n) {
-    const int32_t part = item / work.groups % work.splits, tiles = (n + S::TILE - 1) / S::TILE;
-    return {part * tiles / work.splits * S::TILE, min((part + 1) * tiles / work.splits * S::TILE, n)};
-}
-
-static __device__ __forceinline__ int32_t fp8_request_of(const fp8_work &work, int32_t item) {
-    return item / work.groups / work.splits;
-}
-
 /* Shared-memory addresses of a thread, for stage 0 and buffer 0: constants lead from them to everything it touches. */
 template <class S> struct fp8_places {
-    uint32_t key, give, take, put, weight, value, copy;  /* give: ^ 32 for the second n-tile */
+    uint32_t key, give, take, put, weight, value;  /* give: ^ 32 for the second n-tile */
 
     __device__ __forceinline__ fp8_places(const fp8_shared<S> &sh) {
         const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, kw = warp / S::DIM_WARPS,
@@ -117,99 +53,6 @@ template <class S> struct fp8_places {
         put = shared_address(sh.p[0][0][h]) + i * 2;
         weight = shared_address(sh.p[0][warp >= S::CODED][lane % 16]) + lane / 16 * 16;
         value = shared_address(sh.data[0][lane % 16]) + (warp + max(warp - S::CODED, 0)) * S::SUM_D + lane / 16 * 16;
-        copy = shared_address(sh.data[0][threadIdx.x / S::COPIERS]) + threadIdx.x % S::COPIERS * 16;
-    }
-};
-
-/* The tiles to come: the copies run ahead of the arithmetic, also into the next item, and the slots two tiles ahead of them. */
-template <class S> struct fp8_cursor {
-    struct tile {
-        int32_t slot;      /* of the thread's row; negative: hole or end */
-        int32_t window;    /* how many rows of the tile are from the window cache */
-    };
-    tile        next, after;
-    int32_t item, b, i, hi, window;  /* b, hi, window: request of item, end of its entries, how many of them are from the window */
-
-    static __device__ __forceinline__ int32_t row() {
-        return (int32_t)threadIdx.x / S::COPIERS;
-    }
-
-    /* q of an item to L2, and what it will read of the lists, so that nobody waits for memory when it comes up. */
-    __device__ __forceinline__ void announce(const fp8_args &a, const fp8_work &work, int32_t coming) const {
-        const int64_t request = fp8_request_of(work, coming);
-        if (threadIdx.x == 0)
-            prefetch_l2(attn_row<ATTN_LENGTH>(a, request));
-        const int32_t first = coming % work.groups * S::HEADS;
-#pragma unroll 1
-        for (int at = (int)threadIdx.x * 128; at < a.topk * 4 + 124; at += S::THREADS * 128)
-            prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, request) + min(at, a.topk * 4 - 4));
-#pragma unroll 1
-        for (int at = (int)threadIdx.x * 128; at < a.window * 4 + 124; at += S::THREADS * 128)
-            prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, request) + min(at, a.window * 4 - 4));
-#pragma unroll 1
-        for (int line = (int)threadIdx.x; line < S::HEADS * (ROW_BYTES / 128); line += S::THREADS)
-            if (first + line / 8 < a.heads)
-                prefetch_l2(attn_row<ATTN_Q>(a, request * a.heads + first + line / 8) + line % 8 * 128);
-    }
-
-    __device__ __forceinline__ void enter(const fp8_args &a, const fp8_work &work) {
-        b = fp8_request_of(work, item);
-        const attn_length len = attn_length_of(a, b);
-        const fp8_range   range = fp8_range_of<S>(work, item, len.n);
-        i = range.lo;
-        hi = range.hi;
-        window = len.window;
-        if (item + (int32_t)gridDim.x < work.items)
-            announce(a, work, item + (int32_t)gridDim.x);
-    }
-
-    /* After the last item every entry is past the end. */
-    __device__ __forceinline__ tile look(const fp8_args &a, const fp8_work &work) {
-        while (i >= hi && item < work.items) {
-            item += (int32_t)gridDim.x;
-            if (item < work.items)
-                enter(a, work);
-        }
-        const int32_t entry = i + row();
-        tile t = {-1, window - i};
-        if (entry < hi)
-            t.slot = entry < window ? __ldg((const int32_t *)attn_row<ATTN_WINDOW_SLOT>(a, b) + entry)
-                                    : __ldg((const int32_t *)attn_row<ATTN_TOPK_SLOT>(a, b) + (entry - window));
-        i += S::TILE;
-        return t;
-    }
-
-    __device__ __forceinline__ void start(const fp8_args &a, const fp8_work &work) {
-        item = (int32_t)blockIdx.x;     /* < items: there are no more blocks than items */
-        after = {-1, 0};
-        enter(a, work);
-#pragma unroll 1
-        for (int t = 0; t < 2; t++) {
-            next = after;
-            after = look(a, work);
-        }
-    }
-
-    /* Begins the copies of the next tile, one group of them; after the last tile: zeros that nobody reads. */
-    __device__ __forceinline__ void copy(const fp8_args &a, const fp8_work &work, fp8_shared<S> &sh, const fp8_places<S> &at,
-        int stage) {
-        const int       part = (int)(threadIdx.x % S::COPIERS);
-        const bool      valid = next.slot >= 0;
-        const fp8_entry e = fp8_entry_of(a, row() < next.window, max(next.slot, 0));
-        const uint8_t  *from = e.data + part * 16;
-        const uint32_t  to = at.copy + stage * S::STAGE_BYTES;
-#pragma unroll
-        for (int j = 0; j < 512; j += S::COPIERS * 16)
-            copy16_async(to + j, from + j, valid);
-        if (part < 4)
-            copy16_async(to + 512, from + 512, valid);
-        else if (part == 4)
-            copy8_async(shared_address(sh.scales[stage][row()]), e.scales, valid);
-        else if (part == 5)
-            sh.bias[stage][row()] = valid ? 0.f : -INFINITY;
-        copy_commit();
-        next = after;
-        after = look(a, work);
     }
 };
 
@@ -360,8 +203,11 @@ static __device__ __forceinline__ void fp8_scores(const fp8_shared<S> &sh, const
                               s[mt][nt][half * 2 + 1]);
 }
 
-/* LPH lanes share a head: its running maximum and the lane's own part of its running sum. */
+/* LPH lanes share a head: the base of its weights and the lane's own part of its running sum. The base follows the maximum only
+ * where that has left it by more than LAG (base 2), so that hardly any tile after the first has sums to scale. Weights of 2^LAG are as
+ * exact in half as 1. */
 template <class S> struct fp8_softmax {
+    static constexpr float LAG = FP8_LAG;
     float m, sum, sink;
 
     static __device__ __forceinline__ int head() {
@@ -394,6 +240,7 @@ template <class S> struct fp8_softmax {
 #pragma unroll
         for (int step = S::LPH / 2; step > 0; step /= 2)
             top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, step));
+        top = top > m + LAG ? top : m;
         const float base = top == -INFINITY ? 0.f : top, old = exp2_fast(m - base);
         m = top;
         sum *= old;
@@ -408,12 +255,9 @@ template <class S> struct fp8_softmax {
         if constexpr (S::VEC == 4) {
             store8_shared(put, __uint_as_float(half_pack(s[0], s[1])), __uint_as_float(half_pack(s[2], s[3])));
             store8_shared(put + S::P_BYTES, __uint_as_float(bf16_pack(s[0], s[1])), __uint_as_float(bf16_pack(s[2], s[3])));
-        } else if constexpr (S::VEC == 2) {
+        } else {
             store4_shared(put, half_pack(s[0], s[1]));
             store4_shared(put + S::P_BYTES, bf16_pack(s[0], s[1]));
-        } else {
-            store2_shared(put, half_pack(s[0], 0));
-            store2_shared(put + S::P_BYTES, bf16_pack(s[0], 0));
         }
     }
 
@@ -449,11 +293,10 @@ private:
             const uint4 v = load16_shared(from);
             ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y);
             ret[2] = __uint_as_float(v.z), ret[3] = __uint_as_float(v.w);
-        } else if constexpr (S::VEC == 2) {
+        } else {
             const uint2 v = load8_shared(from);
             ret[0] = __uint_as_float(v.x), ret[1] = __uint_as_float(v.y);
-        } else
-            ret[0] = load4_shared(from);
+        }
     }
 };
 
@@ -461,8 +304,8 @@ private:
  * and 16 mt + g + 8 and of chunks c of 16 elements, o[mt][2c] and o[mt][2c + 1]: of codes elements 4t, 4t + 2 and 4t + 1, 4t + 3;
  * of the rope 2t, 2t + 1 and 2t + 8, 2t + 9. */
 template <class S> struct fp8_sums {
-    /* weights <= 1 times 2^15 are halves; scales down to 2^-29 of the unit keep them normal */
-    static constexpr int HEADROOM = 15, SPAN = 30;
+    /* weights <= 2^LAG times 2^HEADROOM are halves; scales down to 2^-25 of the unit keep the factor a normal one */
+    static constexpr int HEADROOM = 15 - FP8_LAG, SPAN = 15 + HEADROOM;
     /* what is smaller by this than the largest scale is dropped: the sums would overflow in its unit */
     static constexpr int REACH = 80;
     float o[S::MT][S::CHUNKS * 2][4];
@@ -567,7 +410,7 @@ template <class S> struct fp8_sums {
 
 private:
     __device__ __forceinline__ float true_unit() const {
-        return coded() ? fp8_scale(unit) * 0x1p-15f : 1.f;
+        return coded() ? fp8_scale(unit) * (1.f / (1 << HEADROOM)) : 1.f;
     }
 
     /* 2^(byte - unit + HEADROOM), within SPAN a normal half's bits. */
@@ -646,42 +489,35 @@ private:
     }
 };
 
-/* Scores of a tile, weights of the one before, bytes of the one after are there; the tile before those is done with. */
+/* A named barrier among the warps that compute: scores of a tile and weights of the one before are there. */
 template <class S> static __device__ __forceinline__ void fp8_meet(void) {
-    copy_wait<S::STAGES - 4>();
-    asm volatile("bar.sync 0;" ::: "memory");
+    asm volatile("bar.sync 1, %0;" ::"n"(S::COMPUTE) : "memory");
 }
 
-/* Body of the kernels: all items of a block. SPLIT: results go to `parts`, else to out and lse.
+/* What the warps that compute do: all items of a block. SPLIT: results go to `parts`, else to out and lse.
  *
  * One barrier a tile: between two of them the weights of a tile, the products of the tile before it and the scores of the one after
  * it are made. Half of the warps on each quarter of an SM begin with the weights and half end with them, so that the tensor cores
  * are busy meanwhile: all run weights, products, scores in turn, and only the barrier stands at another place. */
 template <class S, bool SPLIT>
-static __device__ __forceinline__ void fp8_run(const fp8_args &a, const fp8_work &work, const partials &parts, fp8_shared<S> &sh) {
+static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_work &work, const partials &parts,
+                                                   fp8_shared<S> &sh) {
     const bool early = warp_id() < S::WARPS / 2;
     const fp8_places<S> at(sh);
-    fp8_cursor<S> cursor;
     fp8_query<S> q;
     fp8_softmax<S> softmax;
     fp8_sums<S> sums;
-    int32_t tile = 0;    /* the block's, over all its items; the tile at stage tile % STAGES */
-    q.fetch(a, fp8_request_of(work, (int32_t)blockIdx.x), (int32_t)blockIdx.x % work.groups * S::HEADS);
-    cursor.start(a, work);
-#pragma unroll 1
-    for (int s = 0; s < S::STAGES - 2; s++)
-        cursor.copy(a, work, sh, at, s);
+    fp8_position<S> front = {0, 0}, middle = front, back = front;  /* tiles k + 1, k and k - 1 of the loop below */
 
 #pragma unroll 1
     for (int32_t item = (int32_t)blockIdx.x; item < work.items; item += (int32_t)gridDim.x) {
         const int32_t b = fp8_request_of(work, item), first = item % work.groups * S::HEADS;
         const int32_t split = item / work.groups % work.splits;
+        q.fetch(a, b, first);
         const fp8_range range = fp8_range_of<S>(work, item, attn_length_of(a, b).n);
         const int32_t tiles = max(range.hi - range.lo + S::TILE - 1, 0) / S::TILE;
         softmax.clear(a, first);
         sums.clear();
-        if (item != (int32_t)blockIdx.x)
-            q.fetch(a, b, first);
         q.arrange(sh);
         /* k: the tile whose scores are there after the barrier. The first round only makes scores, the last only products. */
 #pragma unroll 1
@@ -690,27 +526,62 @@ static __device__ __forceinline__ void fp8_run(const fp8_args &a, const fp8_work
                 fp8_meet<S>();
             const int32_t weighted = early ? k : k - 1;
             if (weighted >= 0 && weighted < tiles)
-                softmax.tile(sh, at, (tile + weighted) % S::STAGES, weighted & 1);
+                softmax.tile(sh, at, early ? middle.stage : back.stage, weighted & 1);
             if (!early)
                 fp8_meet<S>();
-            if (k >= 0 && k < tiles)
-                cursor.copy(a, work, sh, at, (tile + k + S::STAGES - 2) % S::STAGES);
-            if (k > 0)
-                sums.tile(sh, at, (tile + k - 1) % S::STAGES, (k - 1) & 1);
-            if (k + 1 < tiles)
-                fp8_scores<S>(sh, q, at, (tile + k + 1) % S::STAGES, (k + 1) & 1);
+            if (k > 0) {
+                sums.tile(sh, at, back.stage, (k - 1) & 1);
+                __syncwarp();
+                if (lane_id() == 0)
+                    barrier_arrive(shared_address(&sh.empty[back.stage]));
+            }
+            back = middle;
+            middle = front;
+            if (k + 1 < tiles) {
+                barrier_wait(shared_address(&sh.full[front.stage]), front.parity);
+                fp8_scores<S>(sh, q, at, front.stage, (k + 1) & 1);
+                front = front.next();
+            }
         }
-        tile += tiles;
         if constexpr (SPLIT) {
             softmax.leave(a, parts, b, first, split);
             if (tiles > 0)
                 sums.leave(a, parts, b, first, split);
         } else {
             softmax.finish(a, sh, b, first);
-            __syncthreads();
+            fp8_meet<S>();
             sums.write_bf16(a, b, first, sh.factor);
         }
     }
+}
+
+/* 32 heads need more registers than 12 warps share out evenly: there has to be a way to move them. Without it the body is empty. */
+template <class S> static constexpr bool fp8_fits_registers = S::MT == 1 || MOVES_REGISTERS;
+
+/* Body of the kernels. */
+template <class S, bool SPLIT>
+static __device__ __forceinline__ void fp8_run(const fp8_args &a, const fp8_work &work, const partials &parts, fp8_shared<S> &sh) {
+    if constexpr (fp8_fits_registers<S>) {
+        fp8_init(sh);
+        if (warp_id() >= S::WARPS) {
+            registers_give<S::FOR_COPIES>();
+            fp8_producer<S> producer(a, work);
+            producer.run(sh);
+        } else {
+            registers_take<S::FOR_ARITHMETIC>();
+            fp8_compute<S, SPLIT>(a, work, parts, sh);
+        }
+    }
+}
+
+/* Host: makes room for a kernel in shared memory. ret_there: whether there is code in it for this device. */
+static inline int fp8_open(const void *kernel, int64_t shared, bool *ret_there) {
+    cudaFuncAttributes code;
+    int error = cudaFuncGetAttributes(&code, kernel);
+    if (error == cudaSuccess)
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    *ret_there = error == cudaSuccess && code.numRegs > 64;
+    return error;
 }
 
 #endif

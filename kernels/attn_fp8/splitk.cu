@@ -14,7 +14,7 @@ static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_splitk(const __
     fp8_run<S, SPLIT>(a, work, parts, *(fp8_shared<S> *)shared_bytes);
 }
 
-enum { TUNE_SPLITS, TUNE_GROUP, TUNE_WARPS };
+enum { TUNE_SPLITS, TUNE_GROUP };
 
 struct shape {
     const void *kernel[2];    /* whole, split */
@@ -28,13 +28,9 @@ template <class S> static shape shape_of(void) {
 }
 
 /* For 227 KB of shared memory (sm_90, sm_100) or 163 KB (sm_80); in 99 KB (sm_86, sm_89, sm_120) 32 heads find no room. */
-template <int WARPS> static shape shape_with(const struct device *d, bool wide) {
-    const shape deep = wide ? shape_of<fp8_shape<2, 6, WARPS>>() : shape_of<fp8_shape<1, 8, WARPS>>();
-    return deep.shared <= d->smem_bytes ? deep : shape_of<fp8_shape<1, 4, WARPS>>();
-}
-
-static shape shape_for(const struct device *d, bool wide, int32_t warps) {
-    return warps > 8 ? shape_with<16>(d, wide) : shape_with<8>(d, wide);
+static shape shape_for(const struct device *d, bool wide) {
+    const shape deep = wide ? shape_of<fp8_shape<2, 6>>() : shape_of<fp8_shape<1, 8>>();
+    return deep.shared <= d->smem_bytes ? deep : shape_of<fp8_shape<1, 4>>();
 }
 
 struct choice {
@@ -42,7 +38,7 @@ struct choice {
     int32_t      splits;
 };
 
-/* Microseconds of a choice, fitted to 8 warps on an H200 at batch 1: the first loads, then rounds of items on an SM, each its tiles
+/* Microseconds of a choice, fitted on an H200 at batch 1: the first loads, then rounds of items on an SM, each its tiles
  * one after another, then the merge: a launch, a turn a part, and the parts to L2 and back. */
 static double cost_of(const struct problem *p, const struct device *d, int32_t heads, int32_t splits) {
     const int64_t groups = (p->dim[ATTN_HEADS] + heads - 1) / heads, items = p->dim[ATTN_BATCH] * groups * splits;
@@ -53,12 +49,12 @@ static double cost_of(const struct problem *p, const struct device *d, int32_t h
 }
 
 /* Once a shape: what is cheapest of what the tunables leave open. */
-static choice choose(const struct problem *p, const struct device *d, const int32_t *tune) {
-    choice best = {shape_for(d, false, tune[TUNE_WARPS]), 1};
+static choice choose(const struct problem *p, const struct device *d, const int32_t *tune, bool wide_is_there) {
+    choice best = {shape_for(d, false), 1};
     double least = INFINITY;
-    for (int wide = 0; wide < 2; wide++) {
-        const shape shape = shape_for(d, wide, tune[TUNE_WARPS]);
-        if (tune[TUNE_GROUP] ? (tune[TUNE_GROUP] > 16) != wide : wide && p->dim[ATTN_HEADS] <= 16)
+    for (int wide = 0; wide < (wide_is_there ? 2 : 1); wide++) {
+        const shape shape = shape_for(d, wide);
+        if (wide_is_there && tune[TUNE_GROUP] ? (tune[TUNE_GROUP] > 16) != wide : wide && p->dim[ATTN_HEADS] <= 16)
             continue;
         for (int32_t splits = 1; splits <= COMBINE_SPLITS; splits++) {
             const double cost = cost_of(p, d, shape.heads, splits);
@@ -73,26 +69,31 @@ static choice choose(const struct problem *p, const struct device *d, const int3
 
 static const char *unfit(const struct problem *p, const struct device *d) {
     (void)p;
-    return shape_for(d, false, 8).shared > d->smem_bytes ? "needs 98 KB of shared memory a block" : NULL;
+    return shape_for(d, false).shared > d->smem_bytes ? "needs 98 KB of shared memory a block" : NULL;
 }
 
+/* Of both, since only open can ask whether there is code for 32 heads. */
 static size_t workspace(const struct problem *p, const struct device *d, const int32_t *tune) {
-    return partials_bytes(p, choose(p, d, tune).splits);
+    const size_t narrow = partials_bytes(p, choose(p, d, tune, false).splits);
+    const size_t all = partials_bytes(p, choose(p, d, tune, true).splits);
+    return all > narrow ? all : narrow;
 }
 
+/* state: NULL where there is no code for 32 heads. */
 static int open_(const struct problem *p, const struct device *d, void **state) {
     (void)p;
-    *state = NULL;
     int error = cudaSuccess;
-    for (int i = 0; i < 8 && error == cudaSuccess; i++) {
-        const shape s = shape_for(d, i & 2, i & 4 ? 16 : 8);
-        error = cudaFuncSetAttribute(s.kernel[i & 1], cudaFuncAttributeMaxDynamicSharedMemorySize, (int)s.shared);
+    bool there[4] = {};
+    for (int i = 0; i < 4 && error == cudaSuccess; i++) {
+        const shape s = shape_for(d, i & 2);
+        error = fp8_open(s.kernel[i & 1], s.shared, &there[i]);
     }
+    *state = (void *)(intptr_t)(there[2] && there[3]);
     return error;
 }
 
 static int launch(const struct call *call) {
-    const choice c = choose(call->problem, call->device, call->tune);
+    const choice c = choose(call->problem, call->device, call->tune, call->state != NULL);
     fp8_args a = fp8_args_of(call);
     const int32_t groups = (a.heads + c.shape.heads - 1) / c.shape.heads;
     fp8_work work = {a.batch * groups * c.splits, groups, c.splits};
@@ -108,7 +109,7 @@ KERNEL = {
     FOR_OP(attn_fp8),
     .note = "attn_fp8/mma with the list in `splits` parts over the SMs (0: by a model of the device), merged by log-sum-exp",
     .engine = CUDA,
-    .tunable = {{"splits", {0}, 0, COMBINE_SPLITS}, {"group", {0}, 0, 32}, {"warps", {8, 16}, 8, 16}},
+    .tunable = {{"splits", {0}, 0, COMBINE_SPLITS}, {"group", {0}, 0, 32}},
     .unfit = unfit,
     .workspace = workspace,
     .open = open_,
