@@ -9,7 +9,7 @@
  *   data=random    as in indexer. A slot is right when its true score is at least the n-th highest less 4 times the rms error of
  *                  a score that is computed from bf16 in fp32. A product of two bf16 is exact there; a sum of m terms, rounded or
  *                  cut to 24 bits at each of m steps, is off by about 2^-23 sqrt(m) times its size. So, with 128 dims and then
- *                  64 heads, error^2 = 2^-46 (128 + 64) sum_h w_h^2 mean_e (q_h . k_e)^2, the mean over the entries selected
+ *                  64 heads, error^2 = 2^-46 (128 + 64) sum_h w_h^2 mean_e (q_h . k_e)^2, the mean over the n entries
  *   data=integer   q, k and w are small integers: every partial sum is exact in fp32 (below 2^17), and many scores tie. The scores
  *                  selected, sorted, must be exactly the highest k
  *   data=plateau   likewise, but 15 of 16 entries carry one of 4 keys: ties by the thousand, more than a buffer of candidates

@@ -73,8 +73,10 @@ void indexer_formula(const struct problem *p, void *const *t, int64_t item, int6
 
 WIDE static double product(const double *q, const double *key)
 {
-    double sum = 0;
-    for (int d = 0; d < D; d++) sum += q[d] * key[d];
+    double part[KEYS] = {0}, sum = 0;   /* sums side by side, for vectors */
+    for (int d = 0; d < D; d += KEYS)
+        for (int i = 0; i < KEYS; i++) part[i] += q[d + i] * key[d + i];
+    for (int i = 0; i < KEYS; i++) sum += part[i];
     return sum;
 }
 

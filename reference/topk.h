@@ -13,8 +13,9 @@
  * neither must be looked at. Slots are anywhere in 64 .. 2^31 - 1 and all distinct; there is no cache behind them.
  *
  *   scores=random     N(0, 1)
- *   scores=plateau    7 of 8 entries score exactly 0.5, fewer than k lie above it (unless the row is very long), the rest below
- *   scores=special    N(0, 1) with NaN of both signs, -inf, +inf, -0, subnormals and the largest floats among them
+ *   scores=plateau    7 of 8 entries score exactly 0.5, k / 2 or so lie above it, the rest below
+ *   scores=special    N(0, 1) with NaN of both signs, -inf, +inf, -0, subnormals and the largest floats among them; every third
+ *                     row is mostly NaN and -inf
  *   scores=negative   all below 0
  *   scores=close      1 + i * 2^-23, i < 4096: all alike in their upper 12 bits
  *   scores=rising     each at least as high as the one before: the best come last
