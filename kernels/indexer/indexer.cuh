@@ -1,0 +1,150 @@
+/* What the CUDA kernels of ops indexer and indexer_fp8 share: tensors as a kernel parameter, live lengths, and how live pages are
+ * shared out over blocks by the blocks themselves.
+ *
+ * The live pages of all requests, one request after another, are one list. A part of it is given by its first page and a count.
+ * Every warp that wants its part adds up all lengths: a batch's lengths are a few lines of L2, read at once, and there is no
+ * scheduling kernel to wait for. No cost depends on the width of the tables.
+ */
+#ifndef KBENCH_INDEXER_CUH
+#define KBENCH_INDEXER_CUH
+
+#include <math.h>
+#include "device.cuh"
+#include "indexer.h"
+#include "kernel.h"
+
+/* A kernel parameter; a constant index makes a constant-bank read. */
+struct indexer_args {
+    struct arg t[INDEXER_LOGITS + 1];
+    int32_t    batch, width;  /* width: entries that a row of logits has room for */
+};
+
+static inline indexer_args indexer_args_of(const struct call *call) {
+    indexer_args a;
+    for (int i = 0; i <= INDEXER_LOGITS; i++)
+        a.t[i] = call->t[i];
+    a.batch = (int32_t)call->problem->dim[INDEXER_BATCH];
+    a.width = (int32_t)indexer_width(call->problem->dim[INDEXER_MAX_CTX]);
+    return a;
+}
+
+/* Where row `row` of tensor `tensor` starts. */
+template <int tensor> static __device__ __forceinline__ char *indexer_row(const indexer_args &a, int64_t row) {
+    return (char *)a.t[tensor].p + row * a.t[tensor].stride;
+}
+
+static __device__ __forceinline__ int32_t indexer_clamp(const indexer_args &a, int32_t length) {
+    return min(max(length, 0), a.width);
+}
+
+/* Live entries of request b. */
+static __device__ __forceinline__ int32_t indexer_length(const indexer_args &a, int32_t b) {
+    return indexer_clamp(a, __ldg((const int32_t *)a.t[INDEXER_LENGTH].p + b));
+}
+
+static __device__ __forceinline__ int32_t indexer_pages(int32_t length) {
+    return (length + INDEXER_PAGE - 1) / INDEXER_PAGE;
+}
+
+/* The page number that stands for live page `page` of request b. */
+static __device__ __forceinline__ int32_t indexer_slot(const indexer_args &a, int32_t b, int32_t page) {
+    return __ldg((const int32_t *)indexer_row<INDEXER_PAGE_TABLE>(a, b) + page);
+}
+
+static __device__ __forceinline__ float *indexer_logits(const indexer_args &a, int32_t b, int32_t page) {
+    return (float *)indexer_row<INDEXER_LOGITS>(a, b) + (int64_t)page * INDEXER_PAGE;
+}
+
+/* A place in the list: page `page` of request b, which has `length` entries. */
+struct indexer_cursor {
+    int32_t b, page, length;
+
+    /* n pages on; not to be asked past the last page of the list. */
+    __device__ __forceinline__ void advance(const indexer_args &a, int32_t n) {
+        page += n;
+        while (page >= indexer_pages(length) && b + 1 < a.batch) {
+            page -= indexer_pages(length);
+            length = indexer_length(a, ++b);
+        }
+    }
+
+    /* Entries of the page that live. */
+    __device__ __forceinline__ int32_t live(void) const {
+        return min(length - page * INDEXER_PAGE, (int32_t)INDEXER_PAGE);
+    }
+};
+
+struct indexer_share {
+    indexer_cursor at;
+    int32_t        count;  /* pages */
+};
+
+/* Lengths of requests first .. first + 3, 0 past the batch. */
+static __device__ __forceinline__ int4 indexer_lengths4(const indexer_args &a, int32_t first) {
+    if (first + 4 > a.batch)
+        return make_int4(first < a.batch ? indexer_length(a, first) : 0, first + 1 < a.batch ? indexer_length(a, first + 1) : 0,
+                         first + 2 < a.batch ? indexer_length(a, first + 2) : 0, 0);
+    const int4 n = __ldg((const int4 *)((const int32_t *)a.t[INDEXER_LENGTH].p + first));
+    return make_int4(indexer_clamp(a, n.x), indexer_clamp(a, n.y), indexer_clamp(a, n.z), indexer_clamp(a, n.w));
+}
+
+static __device__ __forceinline__ int32_t indexer_pages4(int4 n) {
+    return indexer_pages(n.x) + indexer_pages(n.y) + indexer_pages(n.z) + indexer_pages(n.w);
+}
+
+static __device__ __forceinline__ int32_t indexer_warp_total(int32_t x) {
+    return (int32_t)__reduce_add_sync(ALL_LANES, (unsigned)x);
+}
+
+/* The request that page number `left` of 128 requests from `base` on belongs to; n: the lane's four lengths of them. */
+static __device__ __forceinline__ indexer_cursor indexer_find(int32_t base, int4 n, int32_t left) {
+    const int lane = lane_id();
+    const int32_t mine = indexer_pages4(n);
+    int32_t upto = mine;
+#pragma unroll
+    for (int step = 1; step < WARP; step *= 2) {
+        const int32_t other = __shfl_up_sync(ALL_LANES, upto, step);
+        upto += lane >= step ? other : 0;
+    }
+    const int owner = __ffs((int)__ballot_sync(ALL_LANES, left < upto)) - 1;
+    const int32_t length[4] = {n.x, n.y, n.z, n.w};
+    indexer_cursor at = {base + lane * 4, left - (upto - mine), n.x};
+#pragma unroll
+    for (int i = 1; i < 4; i++)
+        if (at.page >= indexer_pages(at.length)) {
+            at.page -= indexer_pages(at.length);
+            at.length = length[i];
+            at.b++;
+        }
+    return {__shfl_sync(ALL_LANES, at.b, owner), __shfl_sync(ALL_LANES, at.page, owner), __shfl_sync(ALL_LANES, at.length, owner)};
+}
+
+/* Part `part` of `parts` whose counts differ by at most one; the first parts have one more. By whole warps. */
+static __device__ __forceinline__ indexer_share indexer_share_of(const indexer_args &a, int32_t part, int32_t parts) {
+    const int32_t lane4 = lane_id() * 4, step = WARP * 4;
+    const int4 first = indexer_lengths4(a, lane4);
+    int32_t all = indexer_pages4(first);
+    for (int32_t i = lane4 + step; i < a.batch; i += step)
+        all += indexer_pages4(indexer_lengths4(a, i));
+    all = indexer_warp_total(all);
+
+    const int32_t each = (int32_t)((uint32_t)all / (uint32_t)parts), rest = all - each * parts;
+    indexer_share share = {{0, 0, 0}, each + (part < rest)};
+    if (share.count == 0)
+        return share;
+    int32_t left = part * each + min(part, rest);
+    int4 n = first;
+    for (int32_t base = 0; base < a.batch; base += step) {
+        if (base > 0)
+            n = indexer_lengths4(a, base + lane4);
+        const int32_t here = indexer_warp_total(indexer_pages4(n));
+        if (left < here) {
+            share.at = indexer_find(base, n, left);
+            break;
+        }
+        left -= here;
+    }
+    return share;
+}
+
+#endif
