@@ -66,7 +66,10 @@ static struct report_options options_of(const struct cli *cli)
 
 static int strict_code(const struct table *table)
 {
-    int code = EXIT_OK;
+    struct scalings scalings = scalings_find(table);
+    int code = scalings_open(&scalings) ? EXIT_INCONCLUSIVE : EXIT_OK, above = scalings_above(&scalings);
+    scalings_free(&scalings);
+    if (above) return EXIT_ROW_FAILED;
     for (int i = 0; i < table->n; i++) {
         if (row_failed(&table->row[i])) return EXIT_ROW_FAILED;
         if (table->row[i].marks[0]) code = EXIT_INCONCLUSIVE;

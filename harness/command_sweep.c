@@ -34,6 +34,8 @@ struct sweep_run {
     struct report_options report;
     struct progress       progress;
     struct table          rows;       /* of this invocation, in order */
+    struct scalings       scalings;   /* of all rows in the folder; they point into `all` */
+    struct table          all;
     bool                  check_only, stdout_gone;
     int                   file_error;
     double                budget_per_row_s;
@@ -143,19 +145,29 @@ static int planned_rows(const struct plan *plan)
     return n;
 }
 
+/* What all rows together say: how time grows, and plots. */
+static void derive(struct sweep_run *run)
+{
+    if (run->check_only || run->file_error || run->cli->wrap || !run_files_read(&run->files, &run->all)) return;
+    run->scalings = scalings_find(&run->all);
+    run->report.above = scalings_above(&run->scalings);
+    run_files_derive(&run->files, &run->all, &run->scalings);
+    if (run->cli->no_plots) return;
+    struct plot_result plots = plot_run(run->files.folder.path, &run->all);
+    if (*plots.note) say("%s", plots.note);
+}
+
 static void finish(struct sweep_run *run)
 {
     progress_end(&run->progress);
-    if (!run->check_only && !run->file_error) {
-        struct plot_result plots = {0};
-        if (!run->cli->no_plots && run_files_finish(&run->files, &plots) && *plots.note) say("%s", plots.note);
-    }
+    derive(run);
     char next[700];
     if (!run->check_only && interrupted) {
         text(next, sizeof next, "./kbench %s --resume %s  finishes it", run->cli->command, run->files.folder.path);
         run->report.next = next;
     }
     if (!run->stdout_gone) {
+        report_growth(stdout, &run->scalings, &run->all, &run->report);
         report_summary(stdout, &run->rows, &run->report);
         fflush(stdout);
     }
@@ -163,7 +175,7 @@ static void finish(struct sweep_run *run)
 
 static int exit_code_of(const struct sweep_run *run)
 {
-    bool marked = false, failed = false;
+    bool marked = scalings_open(&run->scalings) > 0, failed = scalings_above(&run->scalings) > 0;
     for (int i = 0; i < run->rows.n; i++) {
         failed |= row_failed(&run->rows.row[i]) != 0;
         marked |= *run->rows.row[i].marks != 0;
@@ -201,6 +213,7 @@ int command_sweep(struct cli *cli)
     supervisor_close(&run.supervisor);
     if (!run.check_only) run_files_close(&run.files);
     plan_free(&run.plan);
+    scalings_free(&run.scalings), table_free(&run.all);
     free(run.rows.row);
     return code;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base.h"
+#include "scaling.h"
 
 /* Digits behind the point that leave three significant ones. */
 static int decimals(double value)
@@ -87,8 +88,10 @@ char *label_text(const struct row *row, const struct row *rows, int n, char *ret
 {
     bool twins = false;
     for (int i = 0; i < n; i++) twins = twins || (!strcmp(rows[i].kernel, row->kernel) && strcmp(rows[i].tune, row->tune));
-    char raw[sizeof(row->kernel) + sizeof(row->tune) + 1];
-    text(raw, sizeof(raw), twins && row->tune[0] ? "%s %s" : "%s", row->kernel, row->tune);
+    char raw[sizeof(row->kernel) + sizeof(row->tune) + 66], growth[64];
+    row_growth_text(row, growth, sizeof(growth));
+    text(raw, sizeof(raw), "%s%s%s%s%s", row->kernel, twins && row->tune[0] ? " " : "", twins ? row->tune : "", growth[0] ? " " : "",
+        growth);
     return tame_text(raw, ret, size);
 }
 

@@ -14,7 +14,8 @@ char *error_text(double error, char *ret, size_t size);               /* "1.1e-3
 char *percent_text(double percent, char *ret, size_t size);           /* "28.9 %", "0.21 %" */
 char *amount_text(double value, char *ret, size_t size);              /* "4,550", "23.4": three digits or thousands */
 
-/* What a table calls the row: its kernel, and its tunables where the same kernel stands there with others. */
+/* What a table calls the row: its kernel, its tunables where the same kernel stands there with others, and the growth that it
+ * declares above its op's ideal. */
 char *label_text(const struct row *, const struct row *rows, int n, char *ret, size_t size);
 
 /* A copy without control characters, which a terminal would obey. */

@@ -49,6 +49,7 @@ void identify_row(struct row *row, const struct group *group, int v, const struc
     text(row->engine, sizeof row->engine, "%s", kernel->engine == CUDA ? "cuda" : "host");
     text(row->cache, sizeof row->cache, "%s", group->cache == HOT ? "hot" : "cold");
     tune_text(kernel, variant->tune, row->tune, sizeof row->tune);
+    kernel_declared_text(kernel, row->declared, sizeof row->declared);
     row->seed = (int64_t)group->seed;
     row->n_dims = op_dims(op);
     for (int d = 0; d < row->n_dims; d++) {

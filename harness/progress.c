@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "base.h"
 #include "format.h"
+#include "scaling.h"
 #include "registry.h"
 
 char *clock_text(double seconds, char *ret, size_t size)
@@ -61,14 +62,15 @@ void progress_now(struct progress *p, const char *what)
 /* One line a row, whole in itself: logs are read from anywhere. */
 static void print_row(struct progress *p, const struct row *row)
 {
-    char time[32], what[700] = "", number[32], tame[400];
+    char time[32], what[700] = "", number[32], tame[400], growth[64];
     for (int d = 0; d < row->n_dims; d++) {
         size_t at = strlen(what);
         text(what + at, sizeof(what) - at, "%s%s=%s", d ? "," : "", row->dim[d].name,
             dim_text(row->dim[d].name, row->dim[d].value, number, sizeof(number)));
     }
-    fprintf(p->to, "[%d/%d] %s%s%s %s%s%s: ", p->done, p->total, row->kernel, row->tune[0] ? " " : "", row->tune, what,
-        row->cache[0] ? " " : "", row->cache);
+    row_growth_text(row, growth, sizeof(growth));
+    fprintf(p->to, "[%d/%d] %s%s%s%s%s %s%s%s: ", p->done, p->total, row->kernel, row->tune[0] ? " " : "", row->tune,
+        growth[0] ? " " : "", growth, what, row->cache[0] ? " " : "", row->cache);
     if (row_status(row) == STATUS_OK) {
         fprintf(p->to, "%s%s%s\n", ns_text(row->t_med_ns, time, sizeof(time)), row->marks[0] ? "  " : "", row->marks);
     } else {

@@ -199,6 +199,17 @@ char *tune_text(const struct kernel *k, const int32_t *tune, char *ret, size_t s
     return ret;
 }
 
+char *kernel_declared_text(const struct kernel *k, char *ret, size_t size)
+{
+    size_t at = 0;
+    if (size) *ret = 0;
+    for (int i = 0; i < MAX_DIMS && k->growth[i].dim && at < size; i++) {
+        text(ret + at, size - at, "%s%s^%g", at ? ";" : "", k->growth[i].dim, k->growth[i].exponent);
+        at += strlen(ret + at);
+    }
+    return ret;
+}
+
 char *kernel_growth_text(const struct op *op, const struct kernel *k, char *ret, size_t size)
 {
     size_t at = 0;

@@ -57,6 +57,8 @@ char *dim_choices(const char *dim, char *ret, size_t size);
 
 char *tune_text(const struct kernel *, const int32_t *tune, char *ret, size_t size); /* "splits=4;stages=2" */
 
+/* "max_ctx^1;batch^1": all that a kernel declares. */
+char *kernel_declared_text(const struct kernel *, char *ret, size_t size);
 /* Declared growth above the op's ideal, "O(max_ctx)" or "O(ctx^2)", to stand wherever the kernel's name does; "" without. */
 char *kernel_growth_text(const struct op *, const struct kernel *, char *ret, size_t size);
 

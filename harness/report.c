@@ -243,7 +243,7 @@ void report_summary(FILE *out, const struct table *table, const struct report_op
     char words[600];
     fputc('\n', out);
     fputs(on(o, BOLD), out);
-    counts_text(table, words, sizeof(words));
+    counts_text(table, o->above, words, sizeof(words));
     wrap_words(out, o->width, 0, 2, words);
     fputs(off(o, BOLD), out);
     print_failures(out, table, o);
@@ -264,5 +264,9 @@ void report_all(FILE *out, const struct machine *machine, const struct table *ta
         end = group_end(table, i);
         report_group(out, table->row + i, end - i, &o);
     }
+    struct scalings scalings = scalings_find(table);
+    report_growth(out, &scalings, table, &o);
+    o.above = scalings_above(&scalings);
+    scalings_free(&scalings);
     report_summary(out, table, &o);
 }

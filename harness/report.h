@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include "format.h"
 #include "machine.h"
+#include "scaling.h"
 #include "table.h"
 
 /* A dimension met in this run's problems, and whether it has one value throughout. */
@@ -21,6 +22,7 @@ struct report_options {
     bool markdown;
     const char *folder;  /* of the run; NULL: none */
     const char *next;    /* "what to do next" lines, NULL: the usual ones */
+    int         above;   /* growths above their declaration, for the summary */
 
     /* Filled by report_see: dims that never vary are said once, by report_machine, and left out of every report_group. Where none
      * varies, all stand in the group. */
@@ -35,6 +37,9 @@ void report_see(struct report_options *, const char *dim, int64_t value);
 void report_machine(FILE *, const struct machine *, const struct report_options *);
 /* One problem with its kernels; rows [0, n) are one row group. */
 void report_group(FILE *, const struct row *rows, int n, const struct report_options *);
+/* How time grows with each dimension that has three sizes or more, and which kernels grow above their declaration. Nothing where
+ * there is no such dimension. */
+void report_growth(FILE *, const struct scalings *, const struct table *, const struct report_options *);
 /* Counts by status, the line that repeats each failure, folder, what next. */
 void report_summary(FILE *, const struct table *, const struct report_options *);
 /* All of the above, from a run folder's table; groups are runs of rows with equal op, dims, cache and seed. machine: NULL

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "base.h"
+#include "registry.h"
 #include "report_parts.h"
 
 /* Text within a table cell: a bar would end it, a backtick or an angle bracket would be obeyed. */
@@ -96,10 +97,45 @@ void markdown_group(FILE *out, const struct row *rows, int n, const struct repor
     }
 }
 
+static void put_growth(FILE *out, const struct scaling *s)
+{
+    static const char *const verdict[] = {"", "**above**", "open", ""};
+    char from[32], to[32], word[32];
+    fprintf(out, " | %s | %s..%s | %.2f", s->dim, value_text(s->from, from, sizeof(from)), value_text(s->to, to, sizeof(to)),
+        s->fit.exponent);
+    if (isfinite(s->fit.hi)) fprintf(out, " | %.2f..%.2f", s->fit.lo, s->fit.hi);
+    else fprintf(out, " | %.2f..", s->fit.lo);
+    fprintf(out, " | %s | %s", ratio_text(s->ratio, word, sizeof(word)), s->fit.t0 > 0 ? ns_text(s->fit.t0, from, sizeof(from)) : "0");
+    if (isnan(s->declared)) fprintf(out, " | ");
+    else fprintf(out, " | %g", s->declared);
+    fprintf(out, " | %s", verdict[s->verdict]);
+    if (s->verdict == SCALING_ABOVE) {
+        fprintf(out, ": ");
+        put_code(out, s->repeat);
+    }
+    fprintf(out, " |\n");
+}
+
+void markdown_growth(FILE *out, const struct scalings *all, const struct table *table, const struct row *const *runner, int n)
+{
+    char words[240];
+    fprintf(out, "\n### Growth\n\ntime = t0 + a * size^exponent\n\n"
+        "| kernel | dimension | sizes | exponent | 95 %% interval | time | t0 | declared | verdict |\n"
+        "|---|---|--:|--:|--:|--:|--:|--:|---|\n");
+    for (int i = 0; i < n; i++)
+        for (int d = 0; d < runner[i]->n_dims; d++) {
+            const struct scaling *s = growth_of(all, runner[i], runner[i]->dim[d].name);
+            if (!s) continue;
+            fprintf(out, "| ");
+            put_code(out, label_text(runner[i], table->row, table->n, words, sizeof(words)));
+            put_growth(out, s);
+        }
+}
+
 void markdown_summary(FILE *out, const struct table *table, const struct report_options *o)
 {
     char words[600];
-    fprintf(out, "\n%s.", counts_text(table, words, sizeof(words)));
+    fprintf(out, "\n%s.", counts_text(table, o->above, words, sizeof(words)));
     if (o->folder) {
         fprintf(out, " Run folder: ");
         put_code(out, o->folder);

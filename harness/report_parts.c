@@ -63,7 +63,7 @@ static bool any_varies(const struct report_options *o)
     return false;
 }
 
-static bool is_fixed(const struct report_options *o, const char *dim)
+bool report_says_once(const struct report_options *o, const char *dim)
 {
     for (int i = 0; i < o->n_seen; i++) {
         if (!strcmp(o->seen[i].name, dim)) return !o->seen[i].varies && any_varies(o);
@@ -81,7 +81,7 @@ char *throughout_text(const struct report_options *o, char *ret, size_t size)
 {
     ret[0] = '\0';
     for (int i = 0; i < o->n_seen; i++) {
-        if (is_fixed(o, o->seen[i].name)) add_dim(ret, size, ", ", o->seen[i].name, o->seen[i].value);
+        if (report_says_once(o, o->seen[i].name)) add_dim(ret, size, ", ", o->seen[i].name, o->seen[i].value);
     }
     return ret;
 }
@@ -90,7 +90,7 @@ char *problem_dims_text(const struct row *row, const struct report_options *o, c
 {
     ret[0] = '\0';
     for (int i = 0; i < row->n_dims; i++) {
-        if (!is_fixed(o, row->dim[i].name)) add_dim(ret, size, ",", row->dim[i].name, row->dim[i].value);
+        if (!report_says_once(o, row->dim[i].name)) add_dim(ret, size, ",", row->dim[i].name, row->dim[i].value);
     }
     return ret;
 }
@@ -157,7 +157,7 @@ static int count_mark(const struct table *table, const char *mark)
     return n;
 }
 
-char *counts_text(const struct table *table, char *ret, size_t size)
+char *counts_text(const struct table *table, int above, char *ret, size_t size)
 {
     static const char *const marks[] = {"noisy", "throttled", "contended", "drifting", "bimodal"};
     int count[STATUS_COUNT + 1] = {0}, marked = 0;
@@ -172,6 +172,8 @@ char *counts_text(const struct table *table, char *ret, size_t size)
             : "of unknown status"));
     }
     if (!table->n) text(ret, size, "no rows");
+    if (above) add(ret, size, "; ", text(word, sizeof(word), above == 1 ? "1 growth above its declaration" :
+        "%d growths above their declarations", above));
     if (marked) add(ret, size, "; ", text(word, sizeof(word), "%d with marks", marked));
     bool first = true;
     for (int m = 0; m < COUNT(marks) && marked; m++) {

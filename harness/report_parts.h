@@ -12,7 +12,8 @@ char *problem_dims_text(const struct row *, const struct report_options *, char 
 char *regime_text(const struct row *rows, int n, char *ret, size_t size);       /* "cold, 7 sets of 42 MB" */
 char *limit_text(const struct row *rows, int n, char *ret, size_t size);        /* "limit 11.0 us by bytes"; "" unknown */
 char *marks_text(const struct row *, char *ret, size_t size);            /* "noisy, drifting" */
-char *counts_text(const struct table *, char *ret, size_t size);         /* "12 ok, 1 wrong; 2 with marks: 1 noisy, 1 drifting" */
+/* "12 ok, 1 wrong; 1 growth above its declaration; 2 with marks: 1 noisy, 1 drifting" */
+char *counts_text(const struct table *, int above, char *ret, size_t size);
 
 /* base's time / row's time, NaN where one is missing; *ret_clear: whether their intervals leave no doubt which is faster. */
 double speedup(const struct row *base, const struct row *row, bool *ret_clear);
@@ -28,8 +29,15 @@ double       share_get(const struct share *, const struct row *);
 /* Rows [i, result) of the table are one group. */
 int group_end(const struct table *, int i);
 
+/* Whether a dimension is said once for all groups, by report_machine. */
+bool report_says_once(const struct report_options *, const char *dim);
+
+/* The series of a kernel and dimension that tells most, or NULL. */
+const struct scaling *growth_of(const struct scalings *, const struct row *, const char *dim);
+
 void markdown_machine(FILE *, const struct machine *, const struct report_options *);
 void markdown_group(FILE *, const struct row *rows, int n, const struct report_options *);
+void markdown_growth(FILE *, const struct scalings *, const struct table *, const struct row *const *runner, int n);
 void markdown_summary(FILE *, const struct table *, const struct report_options *);
 
 #endif

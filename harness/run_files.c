@@ -96,20 +96,28 @@ void run_files_group(struct run_files *files, const char *what, const struct don
                   what, untimed, done->prepare_s, done->reference_s, done->check_s, done->ring_s, done->timed_s);
 }
 
-bool run_files_finish(struct run_files *files, struct plot_result *ret)
+bool run_files_read(struct run_files *files, struct table *ret)
 {
     char path[600], error[200];
-    struct table table;
     runfolder_log(&files->folder, "untimed work: first group %.3f s, at most %.3f s in a later one", files->untimed_first_s,
         files->untimed_most_s);
     text(path, sizeof path, "%s/rows.csv", files->folder.path);
-    if (table_read(path, &table, error, sizeof error)) {
-        say("%s: no plots", error);
-        return false;
-    }
-    *ret = plot_run(files->folder.path, &table);
-    table_free(&table);
-    return true;
+    if (!table_read(path, ret, error, sizeof error)) return true;
+    say("%s: neither growth nor plots", error);
+    return false;
+}
+
+/* A disk that is full now had room for the rows: they matter more than what can be made from them again. */
+static void write_derived(struct run_files *files, const char *name, char *content)
+{
+    int error = runfolder_write(files->folder.path, name, content);
+    free(content);
+    if (error) say("%s/%s: can't be written: %s", files->folder.path, name, strerror(error));
+}
+
+void run_files_derive(struct run_files *files, const struct table *table, const struct scalings *scalings)
+{
+    write_derived(files, "scaling.csv", scalings_csv(scalings, table));
 }
 
 void run_files_close(struct run_files *files)

@@ -7,6 +7,7 @@
 #include "plot.h"
 #include "registry.h"
 #include "runfolder.h"
+#include "scaling.h"
 
 struct run_files {
     struct runfolder folder;
@@ -20,8 +21,10 @@ void run_files_open(struct run_files *, const struct cli *, const struct plan *,
 int  run_files_row(struct run_files *, const struct row *, int n, struct sample *);
 /* One line in log.txt: where a group's time went. */
 void run_files_group(struct run_files *, const char *what, const struct done *);
-/* Plots from all rows of the folder. False: nothing could be read back. */
-bool run_files_finish(struct run_files *, struct plot_result *ret);
+/* All rows of the folder, those of a resumed run too. False: nothing could be read back. */
+bool run_files_read(struct run_files *, struct table *ret);
+/* What follows from the rows: scaling.csv. */
+void run_files_derive(struct run_files *, const struct table *, const struct scalings *);
 void run_files_close(struct run_files *);
 
 #endif
