@@ -146,8 +146,9 @@ static inline cublasStatus_t lt_prefer(const struct lt *lt, size_t room, cublasL
 }
 
 /* In the kernel's open, with a, b, d and batch filled in: the library's first choice among those that also take loosened matrices
- * and need at most `room` bytes of workspace. */
-static inline cublasStatus_t lt_choose(const struct lt *lt, struct lt_product *p, bool transpose_a, size_t room)
+ * and need at most `room` bytes of workspace. compute: CUBLAS_COMPUTE_32F, or a faster way to multiply fp32. */
+static inline cublasStatus_t lt_choose_by(const struct lt *lt, struct lt_product *p, bool transpose_a, cublasComputeType_t compute,
+                                          size_t room)
 {
     cublasLtMatmulPreferenceOpaque_t preference;
     cublasLtMatmulHeuristicResult_t  found[16], loose;
@@ -156,7 +157,7 @@ static inline cublasStatus_t lt_choose(const struct lt *lt, struct lt_product *p
     const cublasOperation_t          turned = CUBLAS_OP_T;
     int                              n = 0;
     other.a = lt_loosened(p->a), other.b = lt_loosened(p->b), other.d = lt_loosened(p->d);
-    LT_TRY(lt->desc_init(&p->desc, sizeof p->desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    LT_TRY(lt->desc_init(&p->desc, sizeof p->desc, compute, CUDA_R_32F));
     if (transpose_a) LT_TRY(lt->desc_set(&p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &turned, sizeof turned));
     LT_TRY(lt_layouts_of(lt, p, &at));
     LT_TRY(lt_layouts_of(lt, &other, &moved));
@@ -170,6 +171,11 @@ static inline cublasStatus_t lt_choose(const struct lt *lt, struct lt_product *p
         if (status == CUBLAS_STATUS_SUCCESS && loose.workspaceSize <= room) return CUBLAS_STATUS_SUCCESS;
     }
     return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+static inline cublasStatus_t lt_choose(const struct lt *lt, struct lt_product *p, bool transpose_a, size_t room)
+{
+    return lt_choose_by(lt, p, transpose_a, CUBLAS_COMPUTE_32F, room);
 }
 
 /* Enqueues the product with the pinned algorithm. `d` is not read. */
