@@ -1,0 +1,17 @@
+/* indexer/host_full: the framework's chain over the whole maximum, pass after pass through memory: O(max_ctx) whatever is live. The
+ * code stands in host_full.h. */
+#include "indexer/host_keys.h"
+#include "indexer/host_full.h"
+
+KERNEL = {
+    FOR_OP(indexer),
+    .note = "gather, cast, product, relu, weight, sum and mask over the whole maximum, each a pass through memory",
+    .engine = HOST,
+    .promises = CLEAN,
+    .growth = {{"ctx", 0}, {"max_ctx", 1}},
+    .tunable = {{"path", {AUTO}, AUTO, ANY}},
+    .workspace = full_workspace,
+    .open = score_open,
+    .close = score_close,
+    .launch = full_launch,
+};
