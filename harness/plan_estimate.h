@@ -13,7 +13,7 @@ struct plan_estimate {
 
 /*
  * Memory: a cold ring has as many input sets as touch max(256 MB, 2 x last-level cache) together; sets that may share one copy of a
- * sparse tensor do. Hot: one set. Workspace is not counted.
+ * sparse tensor do, and outputs take turns in as many copies as fill the same bytes. Hot: one set. Workspace is not counted.
  * Time: what is written at 1 GB/s, plus for each kernel a check of ten calls and the timing: its cap, or 30 calls of the ring at a
  * tenth of the read ceiling where that is shorter.
  */
