@@ -65,8 +65,13 @@ static __device__ __forceinline__ uint32_t fp8_half2(uint32_t pair) {
 
 /* The four e4m3 of a word. */
 static __device__ __forceinline__ void fp8_half4(uint32_t word, uint32_t (&half2)[2]) {
+#if __CUDA_ARCH__ >= 890
+    asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %2;\ncvt.rn.f16x2.e4m3x2 %0, low;\ncvt.rn.f16x2.e4m3x2 %1, high;\n}"
+        : "=r"(half2[0]), "=r"(half2[1]) : "r"(word));
+#else
     half2[0] = fp8_half2(word);
     half2[1] = fp8_half2(word >> 16);
+#endif
 }
 
 static __device__ __forceinline__ float half_lo(uint32_t half2) {

@@ -2,7 +2,7 @@
  * in registers. No tile in 16 bits is ever written, because e4m3 is exact in half and its scale can wait:
  *
  *   scores   the 64 products of a group are summed by themselves and then multiplied by the scale, a float. q is brought into
- *            half's range by a power of two per head and group, which loses nothing above 2^-28 of the group's largest element.
+ *            half's range by a power of two per head and warp, which loses nothing above 2^-28 of the warp's largest element.
  *   sum      the scale goes to the weight: half(weight) * 2^(scale - unit), where unit is the warp's own for its group and grows
  *            with the scales it meets. An entry whose scale is far below takes a pass of its own: see fp8_sums.
  *
@@ -56,7 +56,7 @@ template <class S> struct fp8_places {
     }
 };
 
-/* The warp's part of q as A fragments, halves of q * 2^-e per head and group; of the rope bf16. Fragment k of a thread meets the
+/* The warp's part of q as A fragments of q * 2^-e, e of head and warp: halves, of the rope bf16. Fragment k of a thread meets the
  * order in which ldmatrix gives codes: elements 16 k + 4 t .. + 3. Heads past the end are 0. */
 template <class S> struct fp8_query {
     uint32_t f[S::MT][S::GROUPS][4][4];
@@ -82,10 +82,7 @@ template <class S> struct fp8_query {
         for (int mt = 0; mt < S::MT; mt++)
 #pragma unroll
             for (int half = 0; half < 2; half++)
-#pragma unroll
-                for (int group = 0; group < S::GROUPS; group++)
-                    if (!roped(group))
-                        fit(sh, mt, half, group);
+                fit(sh, mt, half);
     }
 
 private:
@@ -104,25 +101,31 @@ private:
         }
     }
 
-    /* The largest element of the group to 2^14 .. 2^15. */
-    __device__ __forceinline__ void fit(fp8_shared<S> &sh, int mt, int half, int group) {
+    /* The warp's largest element of a head to 2^14 .. 2^15. */
+    __device__ __forceinline__ void fit(fp8_shared<S> &sh, int mt, int half) {
         uint32_t top = 0;
 #pragma unroll
-        for (int k = 0; k < 4; k++)
+        for (int group = 0; group < S::GROUPS; group++)
 #pragma unroll
-            for (int r = half; r < 4; r += 2)
-                top = max(top, max(f[mt][group][k][r] & 0x7fffu, f[mt][group][k][r] >> 16 & 0x7fffu));
+            for (int k = 0; k < 4; k++)
+#pragma unroll
+                for (int r = half; r < 4; r += 2)
+                    top = max(top, max(f[mt][group][k][r] & 0x7fffu, f[mt][group][k][r] >> 16 & 0x7fffu));
         top = max(top, __shfl_xor_sync(ALL_LANES, top, 1));
         top = max(top, __shfl_xor_sync(ALL_LANES, top, 2));
         const uint32_t exponent = max(top >> 7, 15u);
         const float    down = __uint_as_float((268 - exponent) << 23);
         if (warp_id() < S::DIM_WARPS && lane_id() % 4 == 0)
-            sh.q_scale[warp_id() * S::GROUPS + group][mt * 16 + half * 8 + lane_id() / 4] = __uint_as_float((exponent - 14) << 23);
+            sh.q_scale[warp_id()][mt * 16 + half * 8 + lane_id() / 4] = __uint_as_float((exponent - 14) << 23);
 #pragma unroll
-        for (int k = 0; k < 4; k++)
+        for (int group = 0; group < S::GROUPS; group++)
 #pragma unroll
-            for (int r = half; r < 4; r += 2)
-                f[mt][group][k][r] = half_pack(bf16_lo(f[mt][group][k][r]) * down, bf16_hi(f[mt][group][k][r]) * down);
+            for (int k = 0; k < 4; k++)
+#pragma unroll
+                for (int r = half; r < 4; r += 2) {
+                    const float x = bf16_lo(f[mt][group][k][r]) * down, y = bf16_hi(f[mt][group][k][r]) * down;
+                    f[mt][group][k][r] = roped(group) ? bf16_pack(x, y) : half_pack(x, y);
+                }
     }
 };
 
@@ -170,11 +173,16 @@ static __device__ __forceinline__ void fp8_scores(const fp8_shared<S> &sh, const
                                                   int stage, int buffer) {
     const int kw = warp_id() / S::DIM_WARPS, dw = warp_id() % S::DIM_WARPS;
     const uint8_t *scales = &sh.scales[stage][kw * S::NT * 8 + lane_id() % 4 * 2][dw * S::GROUPS];
-    float s[S::MT][S::NT][4] = {};
+    float    s[S::MT][S::NT][4] = {};
+    uint32_t bytes[S::NT][2];   /* of both groups, of the thread's two keys */
+#pragma unroll
+    for (int nt = 0; nt < S::NT; nt++)
+#pragma unroll
+        for (int e = 0; e < 2; e++)
+            bytes[nt][e] = *(const uint16_t *)(scales + (nt * 8 + e) * ATTN_FP8_SCALES);
 #pragma unroll
     for (int group = 0; group < S::GROUPS; group++) {
         const uint32_t key = at.key + stage * S::STAGE_BYTES + group * ATTN_FP8_GROUP;
-        const float   *q_scale = &sh.q_scale[dw * S::GROUPS + group][lane_id() / 4];
         const bool     rope = q.roped(group);
         float c[S::MT][S::NT][4] = {};
         if (rope)
@@ -184,12 +192,15 @@ static __device__ __forceinline__ void fp8_scores(const fp8_shared<S> &sh, const
 #pragma unroll
         for (int nt = 0; nt < S::NT; nt++)
 #pragma unroll
-            for (int e = 0; e < 4; e++) {
-                const uint32_t byte = scales[(nt * 8 + e % 2) * ATTN_FP8_SCALES + group];
-                const float scale = __uint_as_float(max(byte << 23, 0x00400000u));  /* no NaN: an entry that is named has none */
+            for (int e = 0; e < 2; e++) {
+                const uint32_t byte = group == 0 ? bytes[nt][e] & 0xff : bytes[nt][e] >> 8;
+                /* no NaN: an entry that is named has none */
+                const float scale = __uint_as_float(rope ? 0x3f800000 : max(byte << 23, 0x00400000u));
 #pragma unroll
-                for (int mt = 0; mt < S::MT; mt++)
-                    s[mt][nt][e] = fmaf(c[mt][nt][e], rope ? 1.f : scale * q_scale[mt * 16 + e / 2 * 8], s[mt][nt][e]);
+                for (int mt = 0; mt < S::MT; mt++) {
+                    s[mt][nt][e] = fmaf(c[mt][nt][e], scale, s[mt][nt][e]);
+                    s[mt][nt][e + 2] = fmaf(c[mt][nt][e + 2], scale, s[mt][nt][e + 2]);
+                }
             }
     }
     const uint32_t give = at.give + buffer * S::SCORE_BYTES;
@@ -208,10 +219,17 @@ static __device__ __forceinline__ void fp8_scores(const fp8_shared<S> &sh, const
  * exact in half as 1. */
 template <class S> struct fp8_softmax {
     static constexpr float LAG = FP8_LAG;
-    float m, sum, sink;
+    float m, sum, sink, unit[S::DIM_WARPS];  /* unit: of the partial scores, with the factor that makes them exponents of 2 */
 
     static __device__ __forceinline__ int head() {
         return (int)(threadIdx.x / S::LPH);
+    }
+
+    /* After a barrier behind q's arrangement. */
+    __device__ __forceinline__ void take_units(const fp8_shared<S> &sh) {
+#pragma unroll
+        for (int dw = 0; dw < S::DIM_WARPS; dw++)
+            unit[dw] = sh.q_scale[dw][head()] * SCALE_LOG2;
     }
 
     __device__ __forceinline__ void clear(const fp8_args &a, int32_t first) {
@@ -223,20 +241,21 @@ template <class S> struct fp8_softmax {
     /* After a barrier: all partial scores in, in a fixed order; weights P of the tile and the factor for the older sums out. */
     __device__ __forceinline__ void tile(fp8_shared<S> &sh, const fp8_places<S> &at, int stage, int buffer) {
         const int lane = (int)(threadIdx.x % S::LPH);
-        float s[S::VEC] = {}, top = m;
+        float s[S::VEC], top = m;
+#pragma unroll
+        for (int e = 0; e < S::VEC; e++)
+            s[e] = sh.bias[stage][lane * S::VEC + e];
 #pragma unroll
         for (int dw = 0; dw < S::DIM_WARPS; dw++) {
             float x[S::VEC];
             load_vec(at.take + buffer * S::SCORE_BYTES + dw * S::PLANE_BYTES, x);
 #pragma unroll
             for (int e = 0; e < S::VEC; e++)
-                s[e] += x[e];
+                s[e] = fmaf(x[e], unit[dw], s[e]);
         }
 #pragma unroll
-        for (int e = 0; e < S::VEC; e++) {
-            s[e] = s[e] * SCALE_LOG2 + sh.bias[stage][lane * S::VEC + e];
+        for (int e = 0; e < S::VEC; e++)
             top = fmaxf(top, s[e]);
-        }
 #pragma unroll
         for (int step = S::LPH / 2; step > 0; step /= 2)
             top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, step));
@@ -246,6 +265,9 @@ template <class S> struct fp8_softmax {
         sum *= old;
         if (lane == 0)
             sh.old[buffer][head()] = old;
+        const bool grew = __any_sync(ALL_LANES, old != 1);
+        if (lane_id() == 0)
+            sh.grew[buffer][warp_id()] = grew;
         const uint32_t put = at.put + buffer * 2 * S::P_BYTES;
 #pragma unroll
         for (int e = 0; e < S::VEC; e++) {
@@ -326,37 +348,33 @@ template <class S> struct fp8_sums {
                     o[mt][j][e] = 0;
     }
 
-    /* A tile's older sums: by sh.old, unless that is done, and to unit `to`. Most tiles bring neither a new maximum nor a larger
-     * scale: then nothing is done. */
-    __device__ __forceinline__ void scale(const float *old, bool done, int to) {
-        const int   g = lane_id() / 4;
+    /* A tile's older sums: by sh.old where one of those is not 1 and that is not done, and to unit `to`. Most tiles bring neither a
+     * new base nor a larger scale: then nothing is done. */
+    __device__ __forceinline__ void scale(const fp8_shared<S> &sh, int buffer, bool done, int to) {
+        const uint2 grew = *(const uint2 *)sh.grew[buffer];
+        const bool  move = !done && (grew.x | grew.y) != 0;
+        if (!move && to == unit)
+            return;
         const float step = __uint_as_float((uint32_t)max(unit - to + 127, 0) << 23);
-        float f[S::MT][2];
-        bool  any = false;
         unit = to;
 #pragma unroll
         for (int mt = 0; mt < S::MT; mt++)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
-                f[mt][half] = (done ? 1.f : old[mt * 16 + half * 8 + g]) * step;
-                any |= f[mt][half] != 1;
+                const float f = (move ? sh.old[buffer][mt * 16 + half * 8 + lane_id() / 4] : 1.f) * step;
+#pragma unroll
+                for (int j = 0; j < S::CHUNKS * 2; j++)
+#pragma unroll
+                    for (int e = half * 2; e < half * 2 + 2; e++)
+                        o[mt][j][e] *= f;
             }
-        if (!__any_sync(ALL_LANES, any))
-            return;
-#pragma unroll
-        for (int mt = 0; mt < S::MT; mt++)
-#pragma unroll
-            for (int j = 0; j < S::CHUNKS * 2; j++)
-#pragma unroll
-                for (int e = 0; e < 4; e++)
-                    o[mt][j][e] *= f[mt][e / 2];
     }
 
     /* After a barrier. Entries of far smaller scale than the largest, which no quantiser leaves beside it, matter where the weight
      * of the others vanishes: each further pass takes those near the largest left, in their own unit. */
     __device__ __forceinline__ void tile(const fp8_shared<S> &sh, const fp8_places<S> &at, int stage, int buffer) {
         if (!coded()) {
-            scale(sh.old[buffer], false, unit);
+            scale(sh, buffer, false, unit);
             add_rope(at, stage, buffer);
             return;
         }
@@ -365,7 +383,7 @@ template <class S> struct fp8_sums {
         int to = max(__reduce_max_sync(ALL_LANES, left), largest);
         largest = to;
         for (bool again = false;; again = true) {
-            scale(sh.old[buffer], again, to);
+            scale(sh, buffer, again, to);
             add(at, stage, buffer, left > unit - SPAN && left >= 0 ? factor_of(left) : 0);
             left = left > unit - SPAN || left < largest - REACH ? -1 : left;
             if (!__any_sync(ALL_LANES, left >= 0))
@@ -525,6 +543,8 @@ static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_
             if (early)
                 fp8_meet<S>();
             const int32_t weighted = early ? k : k - 1;
+            if (weighted == 0)
+                softmax.take_units(sh);
             if (weighted >= 0 && weighted < tiles)
                 softmax.tile(sh, at, early ? middle.stage : back.stage, weighted & 1);
             if (!early)

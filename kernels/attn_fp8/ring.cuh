@@ -36,8 +36,9 @@ template <class S> struct __align__(128) fp8_shared {
     float   bias[S::STAGES][S::TILE];                /* 0, or -inf where a hole or the end is */
     float   score[2][S::DIM_WARPS][S::HEADS][S::TILE];  /* partial sums; key k of head h at k ^ (h % 4) * 8 */
     char    p[2][2][S::HEADS][S::P_PITCH];           /* weights as half, as bf16 */
-    float   q_scale[8][S::HEADS];                    /* of group and head, 2^e: see fp8_query; of the rope undefined */
+    float   q_scale[S::DIM_WARPS][S::HEADS];         /* 2^e: see fp8_query */
     float   old[2][S::HEADS];                        /* what the sums so far are to be multiplied by */
+    __align__(8) uint8_t grew[2][S::WARPS];          /* whether one of them, of the warp's heads, is not 1 */
     float   factor[S::HEADS];                        /* and in the end */
     uint64_t full[S::STAGES], empty[S::STAGES];      /* mbarriers */
 };

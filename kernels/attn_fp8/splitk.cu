@@ -38,14 +38,14 @@ struct choice {
     int32_t      splits;
 };
 
-/* Microseconds of a choice, fitted on an H200 at batch 1: the first loads, then rounds of items on an SM, each its tiles
- * one after another, then the merge: a launch, a turn a part, and the parts to L2 and back. */
+/* Microseconds of a choice, fitted on an H200: rounds of items on an SM, each a start (lengths, slots, first entries, q) and its tiles,
+ * one after another; then the merge: a launch, a turn a part, and the parts to L2 and back. */
 static double cost_of(const struct problem *p, const struct device *d, int32_t heads, int32_t splits) {
     const int64_t groups = (p->dim[ATTN_HEADS] + heads - 1) / heads, items = p->dim[ATTN_BATCH] * groups * splits;
     const int64_t tiles = (p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK] + WARP - 1) / WARP, longest = (tiles + splits - 1) / splits;
-    const double item = 1.5 + (double)longest * (heads == 16 ? 1.45 : 1.6);
-    const double merge = splits == 1 ? 0 : 1.8 + 0.12 * splits + 2 * (double)partials_bytes(p, splits) / 4e6;
-    return (heads == 16 ? 6.3 : 9.3) + (double)((items + d->sm_count - 1) / d->sm_count) * item + merge;
+    const double item = heads == 16 ? 6.2 + (double)longest * 1.1 : 8 + (double)longest * 1.4;
+    const double merge = splits == 1 ? 0 : 0.4 + 0.06 * splits + (double)partials_bytes(p, splits) / 2.1e6;
+    return (double)((items + d->sm_count - 1) / d->sm_count) * item + merge;
 }
 
 /* Once a shape: what is cheapest of what the tunables leave open. */
