@@ -93,31 +93,47 @@ static bool drop_done(struct sweep_run *run, struct group *group)
     return !n;
 }
 
-static void run_group(struct sweep_run *run, const struct group *planned)
+static struct job job_of(const struct sweep_run *run, const struct group *group)
 {
-    struct job job = {.group = *planned, .ceilings = run->supervisor.hello.machine.ceilings, .timing = timing_of(run),
-        .check = true,
-                      .time = !run->check_only && !run->cli->wrap, .once = run->cli->wrap,
-                      .timeout_s = run->cli->timeout_s > 0 ? run->cli->timeout_s : run->cli->wrap ? 600 : 30};
-    if (drop_done(run, &job.group)) return;
-    struct outcome *outcome = must_alloc((size_t)job.group.n, sizeof *outcome);
+    return (struct job){.group = *group, .ceilings = run->supervisor.hello.machine.ceilings, .timing = timing_of(run), .check = true,
+        .time = !run->check_only && !run->cli->wrap, .once = run->cli->wrap,
+        .timeout_s = run->cli->timeout_s > 0 ? run->cli->timeout_s : run->cli->wrap ? 600 : 30};
+}
+
+/* again: NULL, or why rows that stand already are measured once more. */
+static void run_job(struct sweep_run *run, struct job *job, const char *again)
+{
+    struct outcome *outcome = must_alloc((size_t)job->group.n, sizeof *outcome);
     struct done done;
     char what[200];
-    progress_now(&run->progress, group_text(&job.group, what, sizeof what));
-    int first = run->rows.n;
-    supervisor_group(&run->supervisor, &job, outcome, &done);
-    for (int v = 0; v < job.group.n; v++) {
-        if (*outcome[v].row.status) {
-            identify_row(&outcome[v].row, &job.group, v, &run->registry, run->cli);
-            keep_row(run, &outcome[v].row);
-            progress_row(&run->progress, &outcome[v].row);
+    progress_now(&run->progress, group_text(&job->group, what, sizeof what));
+    supervisor_group(&run->supervisor, job, outcome, &done);
+    for (int v = 0; v < job->group.n; v++) {
+        struct row *row = &outcome[v].row;
+        if (*row->status) {
+            identify_row(row, &job->group, v, &run->registry, run->cli);
+            if (again) {
+                char reason[sizeof row->reason];
+                memcpy(reason, row->reason, sizeof reason);
+                text(row->reason, sizeof row->reason, "%s%s%.200s", again, *reason ? "; " : "", reason);
+            }
+            keep_row(run, row);
+            progress_row(&run->progress, row);
             write_outcome(run, &outcome[v]);
         }
         free(outcome[v].sample);
     }
     if (!run->check_only && !run->file_error) run_files_group(&run->files, what, &done);
-    show_group(run, first);
     free(outcome);
+}
+
+static void run_group(struct sweep_run *run, const struct group *planned)
+{
+    struct job job = job_of(run, planned);
+    int first = run->rows.n;
+    if (drop_done(run, &job.group)) return;
+    run_job(run, &job, NULL);
+    show_group(run, first);
 }
 
 static void open_report(struct sweep_run *run)
@@ -145,10 +161,50 @@ static int planned_rows(const struct plan *plan)
     return n;
 }
 
+/* One row of the plan once more; false where the plan doesn't have it (a resumed run's may not). */
+static bool measure_again(struct sweep_run *run, const struct row *row)
+{
+    for (int g = 0; g < run->plan.n; g++)
+        for (int v = 0; v < run->plan.group[g].n; v++) {
+            struct row planned;
+            struct job job = job_of(run, &run->plan.group[g]);
+            row_clear(&planned);
+            identify_row(&planned, &job.group, v, &run->registry, run->cli);
+            if (!row_same_key(&planned, row)) continue;
+            job.group.variant[0] = job.group.variant[v];
+            job.group.n = 1;
+            run->progress.total++;
+            run_job(run, &job, MEASURED_AGAIN);
+            return true;
+        }
+    return false;
+}
+
+/* A growth above its declaration must come back: both ends are measured again, in turns, since a machine that changed its speed
+ * between them looks just like it. All times of a size count, so that what passes once is no failure. */
+static void confirm_growth(struct sweep_run *run)
+{
+    enum { TURNS = 2, MOST = 8 };
+    for (int turn = 0; turn < TURNS && !interrupted && !run->file_error; turn++) {
+        struct table    table;
+        struct scalings s;
+        if (!run_files_read(&run->files, &table)) return;
+        s = scalings_find(&table);
+        for (int i = 0, n = 0; i < s.n && n < MOST && !interrupted; i++) {
+            if (s.of[i].verdict != SCALING_ABOVE) continue;
+            if (!n++ && !turn && !run->cli->quiet) say("time grows above a declaration: measuring its ends again, to be sure");
+            if (measure_again(run, s.of[i].last)) measure_again(run, s.of[i].first);
+        }
+        scalings_free(&s), table_free(&table);
+    }
+}
+
 /* What all rows together say: how time grows, and plots. */
 static void derive(struct sweep_run *run)
 {
-    if (run->check_only || run->file_error || run->cli->wrap || !run_files_read(&run->files, &run->all)) return;
+    if (run->check_only || run->file_error || run->cli->wrap) return;
+    confirm_growth(run);
+    if (run->file_error || !run_files_read(&run->files, &run->all)) return;
     run->scalings = scalings_find(&run->all);
     run->report.above = scalings_above(&run->scalings);
     run_files_derive(&run->files, &run->all, &run->scalings);
@@ -159,8 +215,8 @@ static void derive(struct sweep_run *run)
 
 static void finish(struct sweep_run *run)
 {
-    progress_end(&run->progress);
     derive(run);
+    progress_end(&run->progress);
     char next[700];
     if (!run->check_only && interrupted) {
         text(next, sizeof next, "./kbench %s --resume %s  finishes it", run->cli->command, run->files.folder.path);

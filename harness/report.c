@@ -262,6 +262,7 @@ void report_all(FILE *out, const struct machine *machine, const struct table *ta
     report_machine(out, machine ? machine : &unknown, &o);
     for (int i = 0, end; i < table->n; i = end) {
         end = group_end(table, i);
+        if (!strncmp(table->row[i].reason, MEASURED_AGAIN, strlen(MEASURED_AGAIN))) continue;   /* it counts for growth; its group stands above */
         report_group(out, table->row + i, end - i, &o);
     }
     struct scalings scalings = scalings_find(table);

@@ -99,8 +99,6 @@ void run_files_group(struct run_files *files, const char *what, const struct don
 bool run_files_read(struct run_files *files, struct table *ret)
 {
     char path[600], error[200];
-    runfolder_log(&files->folder, "untimed work: first group %.3f s, at most %.3f s in a later one", files->untimed_first_s,
-        files->untimed_most_s);
     text(path, sizeof path, "%s/rows.csv", files->folder.path);
     if (!table_read(path, ret, error, sizeof error)) return true;
     say("%s: neither growth nor plots", error);
@@ -122,5 +120,7 @@ void run_files_derive(struct run_files *files, const struct table *table, const 
 
 void run_files_close(struct run_files *files)
 {
+    runfolder_log(&files->folder, "untimed work: first group %.3f s, at most %.3f s in a later one", files->untimed_first_s,
+        files->untimed_most_s);
     runfolder_close(&files->folder);
 }

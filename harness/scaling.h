@@ -22,6 +22,9 @@ enum scaling_verdict { SCALING_OK, SCALING_ABOVE, SCALING_OPEN, SCALING_UNJUDGED
 
 extern const char *const scaling_word[4];   /* ok, above, open, "" */
 
+/* Begins the reason of rows that were measured once more to confirm a growth. They stand behind all others. */
+#define MEASURED_AGAIN "measured again: a growth is to be confirmed"
+
 struct scaling {
     const struct row *first, *last;         /* the smallest and the largest size */
     char              dim[24];

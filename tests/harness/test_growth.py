@@ -1,0 +1,105 @@
+"""A cost that follows max_ctx is found, named and repeated; one that is declared is shown; a flat kernel is left alone.
+
+usage: test_growth.py PROGRAM SOURCE PLANTED [TEST...]
+"""
+import csv
+import os
+import re
+import shlex
+import sys
+
+PLANTED = os.path.abspath(sys.argv.pop(3))
+
+from common import expect, expect_exit, kbench, main, read_rows  # noqa: E402  (after the word that common.py does not know)
+
+# A live context of 32 entries under a maximum of up to 262,208: whoever touches the width takes many times as long.
+SIZES = ["-a", "batch=2", "-a", "ctx=128", "-a", "max_ctx=8K,64K,1M", "--device", "host", "--max-time", "300ms"]
+
+
+def sweep(name, folder, *more, sizes=SIZES):
+    plugin = os.path.join(PLANTED, name + ".so")
+    return kbench("sweep", "--plugin", plugin, "-k", "plugin/*", "--skip", "indexer/*", "--out", folder, *sizes, *more)
+
+
+def scaling(folder):
+    with open(os.path.join(folder, "scaling.csv"), newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def hidden_growth_fails(folder):
+    run = os.path.join(folder, "run")
+    done = sweep("hidden_max", run, "--no-plots")
+    expect_exit(done, 1)
+    rows = read_rows(run)
+    expect(all(row["status"] == "ok" for row in rows), "the rows themselves are right", done)
+    again = [row for row in rows if row["reason"].startswith("measured again")]
+    expect(len(rows) == 7 and {row["max_ctx"] for row in again} == {"8192", "1048576"}, "both ends were measured again, twice", done)
+    found = scaling(run)
+    expect(len(found) == 1 and found[0]["dim"] == "max_ctx" and found[0]["verdict"] == "above", f"{found}", done)
+    one = found[0]
+    expect(one["points"] == "3" and one["from"] == "8192" and one["to"] == "1048576" and one["unit"] == "tokens", f"{one}")
+    expect(one["declared"] == "0" and one["ideal"] == "0" and one["max_ctx"] == "" and one["tail"] == "page0", f"{one}")
+    expect(float(one["ratio_lo"]) > 1.05 and float(one["exponent_lo"]) <= float(one["exponent"]), f"{one}")
+    expect("1 growth above its declaration" in done.stdout and "declared flat" in done.stdout, "the report says so", done)
+    expect(done.stdout.count("\nindexer  max_ctx=") == 3, "each problem is shown once", done)
+    # The same from the rows alone, on both kinds of page.
+    for form in [], ["--markdown"]:
+        report = kbench("report", run, "--strict", *form)
+        expect_exit(report, 1)
+        expect(one["repeat"].split(" -k ")[0] in report.stdout and "above" in report.stdout, "report", report)
+    expect_exit(kbench("report", run), 0)
+    # The line that repeats it does.
+    words = shlex.split(one["repeat"])
+    expect(words[:2] == ["./kbench", "sweep"] and "max_ctx=8K,64K,1M" in words and "ctx=128" in words, one["repeat"])
+    repeated = kbench(*words[1:], "--skip", "indexer/*", "--max-time", "300ms", "--no-plots", "--out", os.path.join(folder, "again"))
+    expect_exit(repeated, 1)
+
+
+def declared_growth_is_shown(folder):
+    run = os.path.join(folder, "run")
+    plugin = os.path.join(PLANTED, "declared_max.so")
+    done = sweep("declared_max", run)
+    expect_exit(done, 0)
+    name = "plugin/declared_max O(max_ctx)"
+    expect(name in done.stdout and name in done.stderr, "report and progress name it", done)
+    expect({row["declared"] for row in read_rows(run)} == {"max_ctx^1"}, "rows.csv holds what was declared")
+    expect([one["verdict"] for one in scaling(run)] == ["ok"], f"{scaling(run)}")
+    expect(re.search(re.escape(name) + r"\s+max_ctx\^", done.stdout), "its growth is shown", done)
+    report = kbench("report", run, "--markdown")
+    expect(f"`{name}`" in report.stdout and "| max_ctx | 8K..1M |" in report.stdout, "Markdown", report)
+    for words in ["list", "kernels"], ["sweep", "-k", "plugin/*", *SIZES, "--dry-run"]:
+        shown = kbench(*words, "--plugin", plugin)
+        expect(name in re.sub(r"\s+", " ", shown.stdout), " ".join(words), shown)
+    plots = os.path.join(run, "plots")
+    drawn = [file for file in os.listdir(plots) if file.startswith("indexer-max_ctx") and file.endswith(".dat")] \
+        if os.path.isdir(plots) else []
+    if "gnuplot not found" not in done.stderr:
+        expect(drawn, "time is drawn against max_ctx", done)
+        with open(os.path.join(plots, drawn[0]), encoding="utf-8") as file:
+            expect(name in file.read(), "the plot's key names it")
+
+
+def flat_stays_flat(folder):
+    run = os.path.join(folder, "run")
+    done = sweep("flat", run, "--no-plots")
+    expect_exit(done, 0)
+    expect([one["verdict"] in ("ok", "open") for one in scaling(run)] == [True], f"{scaling(run)}", done)
+    expect(" O(" not in done.stdout and "above" not in done.stdout, "nothing to say of it", done)
+
+
+def few_sizes_give_no_verdict(folder):
+    run = os.path.join(folder, "run")
+    done = sweep("hidden_max", run, "--no-plots", sizes=[*SIZES[:4], "-a", "max_ctx=8K,1M", *SIZES[6:]])
+    expect_exit(done, 0)
+    expect(scaling(run) == [] and "growth" not in done.stdout, "two sizes are no series", done)
+    with open(os.path.join(run, "scaling.csv"), encoding="utf-8") as file:
+        expect(file.read().startswith("op,kernel,engine,batch,ctx,max_ctx,tail,ragged,tune,"), "a header stands there all the same")
+
+
+def hot_rows_are_not_judged(folder):
+    run = os.path.join(folder, "run")
+    expect_exit(sweep("hidden_max", run, "--no-plots", "--cache", "hot"), 0)
+    expect([one["verdict"] for one in scaling(run)] == [""], f"{scaling(run)}")
+
+
+main(hidden_growth_fails, declared_growth_is_shown, flat_stays_flat, few_sizes_give_no_verdict, hot_rows_are_not_judged)
