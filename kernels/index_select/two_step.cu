@@ -7,7 +7,6 @@
 #include "score.cuh"
 #include "share.cuh"
 #include "topk/cluster.cuh"
-#include "topk/radix.cuh"
 #include "index_select.h"
 
 static constexpr int STAGES = 3;  /* 96 KB of keys: two tiles a warp on their way, which covers the latency */
@@ -58,7 +57,7 @@ static int launch(const struct call *call) {
         return error;
     const topk_args select = {logits, a.t[INDEXER_PAGE_TABLE], a.t[INDEXER_LENGTH], a.t[INDEX_SELECT_SLOT], a.width,
         (int32_t)call->problem->dim[INDEX_SELECT_K]};
-    return call->device->sm < 90 ? radix_launch(select, a.batch, call->stream)
+    return call->device->sm < 90 ? radix_launch(select, a.batch, call->device, call->stream)
                                  : cluster_launch(select, a.batch, call->device, 0, 8192, call->stream);
 }
 

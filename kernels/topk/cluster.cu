@@ -1,7 +1,7 @@
 /* topk/cluster: a row by up to 8 blocks of a cluster, who read each other's histograms through distributed shared memory and so
  * agree on the border; the few members of its bin are ranked by one of them. Short rows are left to one block, without a wait.
  * Moves each live score once, into registers up to 229,376 entries a row, and of the page table what live entries name.
- * Limit: the chain length, scores, histogram, two meetings of the cluster; the grid follows max_n up to one wave, not the length.
+ * Limit: the chain length, scores, histogram, two meetings of the cluster; blocks that a short row leaves idle cost their start.
  */
 #include "cluster.cuh"
 

@@ -16,7 +16,7 @@ struct peers_none {
     static __device__ __forceinline__ void store(uint2 *mine, uint32_t, uint2 v) { *mine = v; }
 };
 
-/* A cluster, sm_90 and newer. `mine` is a place in this block's shared memory; what is meant is the same place in that of block
+/* A cluster; of one block where there are none, before sm_90. `mine` is a place in this block's shared memory; what is meant is the same place in that of block
  * `rank`, which may be this one. alone(): block 0 works by itself, the others have nothing to do. */
 struct peers_cluster {
     static constexpr uint32_t MOST = 8;  /* what every device with clusters takes */
@@ -49,18 +49,22 @@ struct peers_cluster {
             sync();
     }
     __device__ __forceinline__ uint32_t load4(const uint32_t *mine, uint32_t rank) const {
-        uint32_t v = 0;
+        uint32_t v;
 #if __CUDA_ARCH__ >= 900
         asm volatile("{ .reg .u32 a; mapa.shared::cluster.u32 a, %1, %2; ld.shared::cluster.u32 %0, [a]; }"
                      : "=r"(v) : "r"(shared_address(mine)), "r"(rank) : "memory");
+#else
+        v = *mine;
 #endif
         return v;
     }
     __device__ __forceinline__ uint2 load8(const uint32_t *mine, uint32_t rank) const {
-        uint2 v = {0, 0};
+        uint2 v;
 #if __CUDA_ARCH__ >= 900
         asm volatile("{ .reg .u32 a; mapa.shared::cluster.u32 a, %2, %3; ld.shared::cluster.v2.u32 {%0, %1}, [a]; }"
                      : "=r"(v.x), "=r"(v.y) : "r"(shared_address(mine)), "r"(rank) : "memory");
+#else
+        v = *(const uint2 *)mine;
 #endif
         return v;
     }
@@ -68,6 +72,8 @@ struct peers_cluster {
 #if __CUDA_ARCH__ >= 900
         asm volatile("{ .reg .u32 a; mapa.shared::cluster.u32 a, %0, %1; st.shared::cluster.v2.u32 [a], {%2, %3}; }" ::
                      "r"(shared_address(mine)), "r"(rank), "r"(v.x), "r"(v.y) : "memory");
+#else
+        *mine = v;
 #endif
     }
 };

@@ -4,19 +4,18 @@
 
 #include "topk.cuh"
 
-template <int THREADS, int CACHED> static __global__ void __launch_bounds__(THREADS, 1) topk_radix(const __grid_constant__ topk_args a) {
-    __shared__ topk_shared<THREADS, CACHED> sh;
-    topk_select<THREADS, CACHED>(a, blockIdx.x, peers_none(), sh, true, 0);
+static __global__ void __launch_bounds__(TOPK_THREADS, 1) topk_radix(const __grid_constant__ topk_args a, bool eager) {
+    __shared__ topk_shared sh;
+    topk_select(a, blockIdx.x, peers_none(), sh, eager, 0);
 }
 
-/* As few threads as hold the row, since they all wait for each other. */
-static inline int radix_launch(const topk_args &a, int32_t batch, cudaStream_t stream) {
-    if (a.width <= 512 * 4)
-        topk_radix<512, 1><<<(unsigned)batch, 512, 0, stream>>>(a);
-    else if (a.width <= 512 * 16)
-        topk_radix<512, 4><<<(unsigned)batch, 512, 0, stream>>>(a);
-    else
-        topk_radix<512, 16><<<(unsigned)batch, 512, 0, stream>>>(a);
+/* Rows so many that they come in waves are worth no guess at the length. */
+static inline bool topk_eager(int32_t batch, const struct device *d) {
+    return batch <= 2 * d->sm_count;
+}
+
+static inline int radix_launch(const topk_args &a, int32_t batch, const struct device *d, cudaStream_t stream) {
+    topk_radix<<<(unsigned)batch, TOPK_THREADS, 0, stream>>>(a, topk_eager(batch, d));
     return cudaGetLastError();
 }
 

@@ -30,6 +30,12 @@ struct select_shared {
     uint2        candidate[CANDIDATES];  /* key, slot */
 };
 
+/* For a selection to begin with; a barrier follows in it. */
+static __device__ __forceinline__ void select_clear(select_shared &sh, int threads) {
+    for (int i = (int)threadIdx.x; i < 2 * BINS / 4; i += threads)
+        ((uint4 *)sh.bins)[i] = make_uint4(0, 0, 0, 0);
+}
+
 /* A row is read in rounds of 4 keys a thread. SOURCE gives
  *   rounds()              how many rounds there are for this block
  *   keys(round)           4 keys, KEY_NONE past the end
@@ -42,7 +48,7 @@ template <int THREADS, int CACHED, class PEERS, class SOURCE, class SINK> struct
     select_shared &sh;
     const PEERS   &peers;
     const SOURCE  &source;
-    SINK          &sink;
+    const SINK    &sink;
     uint4          cache[CACHED ? CACHED : 1];
 
     key_range range;                 /* the border is in it */

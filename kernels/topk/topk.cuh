@@ -24,14 +24,16 @@ static __device__ __forceinline__ void copy4_async(void *shared, const void *glo
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(shared)), "l"(global) : "memory");
 }
 
-/* Row b, as the blocks of `peers` share it out: a round is 4 entries of each thread, block after block. The pages of the first
- * CACHED rounds are copied to shared memory, where they wait to be needed. */
-template <int THREADS, int CACHED> struct topk_row {
-    static constexpr int ROUND_PAGES = THREADS * 4 / TOPK_PAGE, PAGE_THREADS = THREADS / ROUND_PAGES;
-    static_assert(THREADS * 4 % TOPK_PAGE == 0, "a round is whole pages");
+/* Most rounds that are kept in registers: 28,672 entries a block. */
+static constexpr int TOPK_THREADS = 512, TOPK_CACHED = 14;
+
+/* Row b, as its blocks share it out: a round is 4 entries of each thread, block after block. The pages of the first rounds are
+ * copied to shared memory, where they wait to be needed. */
+struct topk_row {
+    static constexpr int ROUND = TOPK_THREADS * 4, ROUND_PAGES = ROUND / TOPK_PAGE, PAGE_THREADS = TOPK_THREADS / ROUND_PAGES;
 
     const char *score, *page_table;
-    int32_t    *pages;                   /* [CACHED][ROUND_PAGES] */
+    int32_t    *pages;                   /* [TOPK_CACHED][ROUND_PAGES], shared */
     int32_t     length, first, step, n;  /* first: entry of this thread in round 0; step: entries a round of all blocks; n: rounds */
 
     __device__ __forceinline__ int rounds(void) const {
@@ -59,7 +61,7 @@ template <int THREADS, int CACHED> struct topk_row {
             copy4_async(pages + round * ROUND_PAGES + threadIdx.x / PAGE_THREADS, page_at(round));
     }
     __device__ __forceinline__ uint32_t page(int round) const {
-        return (uint32_t)(round < CACHED ? pages[round * ROUND_PAGES + (int)threadIdx.x / PAGE_THREADS] : __ldg(page_at(round)));
+        return (uint32_t)(round < TOPK_CACHED ? pages[round * ROUND_PAGES + (int)threadIdx.x / PAGE_THREADS] : __ldg(page_at(round)));
     }
     /* All rounds of a thread stand at the same place in their pages. */
     __device__ __forceinline__ uint32_t slot(uint32_t page, int, int i) const {
@@ -74,39 +76,17 @@ struct topk_slots {
     }
 };
 
-template <int THREADS, int CACHED> struct topk_shared {
+struct topk_shared {
     select_shared select;
-    int32_t       pages[CACHED * topk_row<THREADS, CACHED>::ROUND_PAGES];
+    int32_t       pages[TOPK_CACHED * topk_row::ROUND_PAGES];
 };
 
-/* Row b by this block and its peers. eager: round 0 is loaded beside the length, not after it, and what lies past the length is
- * dropped unseen: worth a wait, and at most the row's width of bytes. alone: rows up to this length are left to block 0. */
-template <int THREADS, int CACHED, class PEERS>
-static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b, PEERS peers, topk_shared<THREADS, CACHED> &sh,
-    bool eager, int32_t alone) {
-    using row_of = topk_row<THREADS, CACHED>;
-    const int32_t begin = (int32_t)peers.rank() * THREADS * 4;
-    row_of row = {(const char *)a.score.p + b * a.score.stride, (const char *)a.page_table.p + b * a.page_table.stride, sh.pages, 0,
-        begin + (int32_t)threadIdx.x * 4, (int32_t)peers.count() * THREADS * 4, 0};
-    topk_slots out = {(int32_t *)((char *)a.slot.p + b * a.slot.stride)};
-    selection<THREADS, CACHED, PEERS, row_of, topk_slots> s = {sh.select, peers, row, out};
-
-    const bool early = eager && row.first < a.width;
-    if (early) {
-        s.cache[0] = row.load(0);
-        row.copy_page(0);
-    }
-    row.length = min(__ldg((const int32_t *)((const char *)a.length.p + b * a.length.stride)), a.width);
-    s.clear_bins(0);
-    s.clear_bins(1);
-    if constexpr (PEERS::MOST > 1)
-        if (row.length <= alone) {
-            if (peers.rank() > 0)
-                return;
-            peers.alone();
-            row.step = THREADS * 4;
-        }
-    row.n = row.length > begin ? (row.length - begin + row.step - 1) / row.step : 0;
+/* All that is known to come: the first CACHED rounds, of which round 0 may have been loaded already. */
+template <int CACHED, class PEERS>
+static __device__ __forceinline__ void topk_finish(const topk_args &a, const topk_row &row, const PEERS &peers, topk_shared &sh,
+    uint4 round0, bool early, topk_slots out) {
+    selection<TOPK_THREADS, CACHED, PEERS, topk_row, topk_slots> s = {sh.select, peers, row, out};
+    s.cache[0] = round0;
 #pragma unroll
     for (int j = 0; j < CACHED; j++)
         if (j < row.n && !(j == 0 && early) && row.entry(j) < row.length) {
@@ -118,11 +98,47 @@ static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b
         if (j < row.n)
             s.cache[j] = row.keys_of(s.cache[j], j);
     copy_wait_all();
-
     const uint32_t total = s.run((uint32_t)a.k, false);
     if (peers.rank() == 0)
-        for (uint32_t i = total + threadIdx.x; i < (uint32_t)a.k; i += THREADS)
+        for (uint32_t i = total + threadIdx.x; i < (uint32_t)a.k; i += TOPK_THREADS)
             out.out[i] = -1;
+}
+
+/* Row b by this block and its peers. eager: round 0 is loaded beside the length, not after it, and what lies past the length is
+ * dropped unseen: worth a wait, and at most 8 KB of a block. alone: rows up to this length are left to block 0. What happens
+ * depends on the length, never on what the row has room for. */
+template <class PEERS>
+static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b, PEERS peers, topk_shared &sh, bool eager,
+    int32_t alone) {
+    const int32_t begin = (int32_t)peers.rank() * topk_row::ROUND;
+    topk_row row = {(const char *)a.score.p + b * a.score.stride, (const char *)a.page_table.p + b * a.page_table.stride, sh.pages, 0,
+        begin + (int32_t)threadIdx.x * 4, (int32_t)peers.count() * topk_row::ROUND, 0};
+    const topk_slots out = {(int32_t *)((char *)a.slot.p + b * a.slot.stride)};
+
+    uint4 round0 = {};
+    const bool early = eager && row.first < a.width;
+    if (early) {
+        round0 = row.load(0);
+        row.copy_page(0);
+    }
+    row.length = min(__ldg((const int32_t *)((const char *)a.length.p + b * a.length.stride)), a.width);
+    select_clear(sh.select, TOPK_THREADS);
+    if constexpr (PEERS::MOST > 1)
+        if (row.length <= alone) {
+            if (peers.rank() > 0)
+                return;
+            peers.alone();
+            row.step = topk_row::ROUND;
+        }
+    row.n = row.length > begin ? (row.length - begin + row.step - 1) / row.step : 0;
+    /* All blocks of a row take the same branch, since block 0 has the most rounds. */
+    const int32_t most = row.length > 0 ? (row.length + row.step - 1) / row.step : 0;
+    if (most <= 1)
+        topk_finish<1>(a, row, peers, sh, round0, early, out);
+    else if (most <= 4)
+        topk_finish<4>(a, row, peers, sh, round0, early, out);
+    else
+        topk_finish<TOPK_CACHED>(a, row, peers, sh, round0, early, out);
 }
 
 #endif
