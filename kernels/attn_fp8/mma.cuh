@@ -94,10 +94,13 @@ private:
         const char   *q = attn_row<ATTN_Q>(a, b * a.heads + min(head, a.heads - 1)) + (dw * S::GROUPS + group) * 128;
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const uint32_t x = __ldg((const uint32_t *)(q + k * 32 + (rope ? t * 4 : t * 8)));
-            const uint32_t y = __ldg((const uint32_t *)(q + k * 32 + (rope ? t * 4 + 16 : t * 8 + 4)));
-            f[mt][group][k][half] = live ? x : 0;
-            f[mt][group][k][half + 2] = live ? y : 0;
+            uint2 v;
+            if (rope)
+                v = make_uint2(__ldg((const uint32_t *)(q + k * 32 + t * 4)), __ldg((const uint32_t *)(q + k * 32 + t * 4 + 16)));
+            else
+                v = __ldg((const uint2 *)(q + k * 32 + t * 8));
+            f[mt][group][k][half] = live ? v.x : 0;
+            f[mt][group][k][half + 2] = live ? v.y : 0;
         }
     }
 
@@ -328,10 +331,12 @@ private:
 template <class S> struct fp8_sums {
     /* weights <= 2^LAG times 2^HEADROOM are halves; scales down to 2^-25 of the unit keep the factor a normal one */
     static constexpr int HEADROOM = 15 - FP8_LAG, SPAN = 15 + HEADROOM;
+    /* a unit is chosen above the scale that asks for it, so that hardly any tile after the first asks for another */
+    static constexpr int ROOM = 2;
     /* what is smaller by this than the largest scale is dropped: the sums would overflow in its unit */
     static constexpr int REACH = 80;
     float o[S::MT][S::CHUNKS * 2][4];
-    int   unit, largest;                            /* bytes of scales; largest: of all seen */
+    int   unit, largest;                            /* bytes of scales; largest: no scale seen was above it */
 
     static __device__ __forceinline__ bool coded() {
         return warp_id() < S::CODED;
@@ -379,16 +384,12 @@ template <class S> struct fp8_sums {
             return;
         }
         const bool hole = sh.bias[stage][lane_id()] < 0;
-        int left = hole ? -1 : sh.scales[stage][lane_id()][warp_id() * S::SUM_D / ATTN_FP8_GROUP];
-        int to = max(__reduce_max_sync(ALL_LANES, left), largest);
-        largest = to;
-        for (bool again = false;; again = true) {
-            scale(sh, buffer, again, to);
-            add(at, stage, buffer, left > unit - SPAN && left >= 0 ? factor_of(left) : 0);
-            left = left > unit - SPAN || left < largest - REACH ? -1 : left;
-            if (!__any_sync(ALL_LANES, left >= 0))
-                break;
-            to = __reduce_max_sync(ALL_LANES, left);
+        const int  mine = hole ? -1 : sh.scales[stage][lane_id()][warp_id() * S::SUM_D / ATTN_FP8_GROUP];
+        if (__any_sync(ALL_LANES, mine > unit || (mine >= 0 && mine <= unit - SPAN))) {
+            tile_in_passes(sh, at, stage, buffer, mine);
+        } else {
+            scale(sh, buffer, false, unit);
+            add(at, stage, buffer, mine >= 0 ? factor_of(mine) : 0);
         }
     }
 
@@ -427,6 +428,22 @@ template <class S> struct fp8_sums {
     }
 
 private:
+    /* left: byte of the lane's scale; negative: no entry. */
+    __device__ __forceinline__ void tile_in_passes(const fp8_shared<S> &sh, const fp8_places<S> &at, int stage, int buffer, int left) {
+        int to = __reduce_max_sync(ALL_LANES, left);
+        to = to > max(unit, largest) ? min(to + ROOM, 254) : max(unit, largest);
+        largest = to;
+#pragma unroll 1
+        for (bool again = false;; again = true) {
+            scale(sh, buffer, again, to);
+            add(at, stage, buffer, left > unit - SPAN && left >= 0 ? factor_of(left) : 0);
+            left = left > unit - SPAN || left < largest - REACH ? -1 : left;
+            if (!__any_sync(ALL_LANES, left >= 0))
+                break;
+            to = __reduce_max_sync(ALL_LANES, left);
+        }
+    }
+
     __device__ __forceinline__ float true_unit() const {
         return coded() ? fp8_scale(unit) * (1.f / (1 << HEADROOM)) : 1.f;
     }

@@ -10,7 +10,7 @@
 #include "fp8.cuh"
 
 /* How far (base 2) a maximum may run ahead of the base of the weights: see fp8_softmax. */
-static constexpr int FP8_LAG = 4;
+static constexpr int FP8_LAG = 6;
 
 /* MT: m-tiles of 16 heads. STAGES: tiles in the ring. */
 template <int MT_, int STAGES_> struct fp8_shape {
