@@ -95,8 +95,8 @@ static bool drop_done(struct sweep_run *run, struct group *group)
 
 static struct job job_of(const struct sweep_run *run, const struct group *group)
 {
-    return (struct job){.group = *group, .ceilings = run->supervisor.hello.machine.ceilings, .timing = timing_of(run), .check = true,
-        .time = !run->check_only && !run->cli->wrap, .once = run->cli->wrap,
+    return (struct job){.group = *group, .ceilings = run->supervisor.hello.machine.ceilings, .timing = timing_of(run),
+        .check = true, .time = !run->check_only && !run->cli->wrap, .once = run->cli->wrap,
         .timeout_s = run->cli->timeout_s > 0 ? run->cli->timeout_s : run->cli->wrap ? 600 : 30};
 }
 
@@ -224,6 +224,7 @@ static void finish(struct sweep_run *run)
     }
     if (!run->stdout_gone) {
         report_growth(stdout, &run->scalings, &run->all, &run->report);
+        report_crossover(stdout, &run->all, &run->report);
         report_summary(stdout, &run->rows, &run->report);
         fflush(stdout);
     }

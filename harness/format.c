@@ -90,8 +90,8 @@ char *label_text(const struct row *row, const struct row *rows, int n, char *ret
     for (int i = 0; i < n; i++) twins = twins || (!strcmp(rows[i].kernel, row->kernel) && strcmp(rows[i].tune, row->tune));
     char raw[sizeof(row->kernel) + sizeof(row->tune) + 66], growth[64];
     row_growth_text(row, growth, sizeof(growth));
-    text(raw, sizeof(raw), "%s%s%s%s%s", row->kernel, twins && row->tune[0] ? " " : "", twins ? row->tune : "", growth[0] ? " " : "",
-        growth);
+    text(raw, sizeof(raw), "%s%s%s%s%s", row->kernel, twins && row->tune[0] ? " " : "", twins ? row->tune : "",
+        growth[0] ? " " : "", growth);
     return tame_text(raw, ret, size);
 }
 

@@ -9,6 +9,7 @@
 #include "csv.h"
 #include "figure.h"
 #include "gnuplot.h"
+#include "plot_map.h"
 #include "plot_script.h"
 #include "runfolder.h"
 
@@ -17,9 +18,9 @@ enum { MOST_PLOTS = 12 };
 struct studio {
     const struct table *table;
     const char         *plots;   /* folder */
-    const char         *look;    /* what plots/lines.gp holds */
+    const char         *look, *map_look;   /* what plots/lines.gp and plots/map.gp hold */
     struct plot_result  result;
-    int                 left_out;
+    int                 drawn, left_out;       /* figures; maps don't count */
 };
 
 /* The first thing to say is said; later ones are likely the same. */
@@ -53,26 +54,45 @@ static bool is_whole_svg(const char *path)
     return whole;
 }
 
+/* Runs NAME.gp, which must leave a whole NAME.svg. */
+static void run_script(struct studio *s, const char *name)
+{
+    char script[170], svg[800], why[256];
+    int failed = gnuplot_run(s->plots, text(script, sizeof(script), "%s.gp", name), why, sizeof(why));
+    text(svg, sizeof(svg), "%s/%s.svg", s->plots, name);
+    if (!failed && !is_whole_svg(svg)) {
+        failed = 1;
+        text(why, sizeof(why), "%s.svg came out torn: is the disk full?", name);
+    }
+    if (failed) {
+        unlink(svg);
+        complain(s, why);
+    }
+    s->result.written += !failed;
+}
+
 static void draw(struct studio *s, const struct figure *figure)
 {
-    char name[160], script[170], svg[800], why[256];
+    char name[160];
     figure_name(s->table, figure, name, sizeof(name));
     char *data = figure_data(figure), *words = figure_script(figure, name, s->look);
-    if (write_file(s, name, "dat", data) && write_file(s, name, "gp", words)) {
-        int failed = gnuplot_run(s->plots, text(script, sizeof(script), "%s.gp", name), why, sizeof(why));
-        text(svg, sizeof(svg), "%s/%s.svg", s->plots, name);
-        if (!failed && !is_whole_svg(svg)) {
-            failed = 1;
-            text(why, sizeof(why), "%s.svg came out torn: is the disk full?", name);
-        }
-        if (failed) {
-            unlink(svg);
-            complain(s, why);
-        }
-        s->result.written += !failed;
-    }
+    if (write_file(s, name, "dat", data) && write_file(s, name, "gp", words)) run_script(s, name);
     free(data);
     free(words);
+}
+
+/* Maps of winners come beside the figures, two an op at most. */
+static void draw_maps(struct studio *s)
+{
+    int n;
+    struct map *maps = maps_find(s->table, &n);
+    for (int m = 0; m < n; m++) {
+        if (maps[m].n_kernels < 2) continue;   /* nothing crosses */
+        char name[160], *words = map_script(s->table, &maps[m], map_name(s->table, &maps[m], name, sizeof(name)), s->map_look);
+        if (write_file(s, name, "gp", words)) run_script(s, name);
+        free(words);
+    }
+    free(maps);
 }
 
 static void draw_all(struct studio *s)
@@ -80,40 +100,51 @@ static void draw_all(struct studio *s)
     int n;
     struct slice *slices = slices_find(s->table, &n);
     if (!n) remark(s, "no plots: no dimension has two values with a measured kernel; sweep one with -a batch=1,16,64");
-    int drawn = 0;
     for (int i = 0; i < n; i++) {
         struct figure *figures;
         int made = figures_make(s->table, &slices[i], &figures);
         for (int f = 0; f < made; f++) {
-            if (drawn == MOST_PLOTS) s->left_out++;
-            else if (figures[f].n) draw(s, &figures[f]), drawn++;
+            if (s->drawn == MOST_PLOTS) s->left_out++;
+            else if (figures[f].n) draw(s, &figures[f]), s->drawn++;
         }
         figures_free(figures, made);
     }
     free(slices);
 }
 
+/* What a file below plots/ of the source tree holds, or NULL with the complaint made. */
+static char *read_look(struct studio *s, const char *name)
+{
+    char path[600], why[256], *ret = NULL;
+    size_t bytes;
+    int error = file_read(text(path, sizeof(path), "%s/plots/%s", source_root(), name), &ret, &bytes);
+    if (!error) return ret;
+    complain(s, text(why, sizeof(why), "no plots: %.180s: %s", path, strerror(error)));
+    return NULL;
+}
+
 struct plot_result plot_run(const char *folder, const struct table *table)
 {
-    char plots[600], look_path[600], why[256], *look = NULL;
-    size_t bytes;
+    char plots[600], why[256], *look = NULL, *map_look = NULL;
     struct studio s = {.table = table, .plots = text(plots, sizeof(plots), "%s/plots", folder)};
-    text(look_path, sizeof(look_path), "%s/plots/lines.gp", source_root());
-    int error = file_read(look_path, &look, &bytes);
-    if (error) {
-        complain(&s, text(why, sizeof(why), "no plots: %.180s: %s", look_path, strerror(error)));
-    } else if (gnuplot_probe(why, sizeof(why))) {
+    s.look = look = read_look(&s, "lines.gp");
+    s.map_look = map_look = look ? read_look(&s, "map.gp") : NULL;
+    if (!map_look) {
+        free(look);
+        return s.result;
+    }
+    if (gnuplot_probe(why, sizeof(why))) {
         complain(&s, why);
     } else if (mkdir(plots, 0777) && errno != EEXIST) {
         complain(&s, text(why, sizeof(why), "no plots: %.180s: %s", plots, strerror(errno)));
     } else {
-        s.look = look;
         draw_all(&s);
+        draw_maps(&s);
     }
     if (s.left_out)
         remark(&s, text(why, sizeof(why),
             "%d of %d plots drawn, those with most points first; a sweep of fewer values at once shows the others",
-            s.result.written, s.result.written + s.left_out));
-    free(look);
+            s.drawn, s.drawn + s.left_out));
+    free(look), free(map_look);
     return s.result;
 }

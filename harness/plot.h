@@ -12,7 +12,7 @@ struct plot_result {
 
 /* Writes folder/plots/<op>-<dim>-<fixed dims>.{gp,dat,svg}: for each op and each dimension with at least two values, time
  * against it with intervals, probe and limit drawn; and the speed-up over the first kernel. At most 12, those with most points
- * first; the note says how many more there would be. */
+ * first; the note says how many more there would be. Beside them <op>-fastest-<fixed dims>: who wins at each batch and context. */
 struct plot_result plot_run(const char *folder, const struct table *);
 
 #endif

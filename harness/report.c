@@ -262,11 +262,13 @@ void report_all(FILE *out, const struct machine *machine, const struct table *ta
     report_machine(out, machine ? machine : &unknown, &o);
     for (int i = 0, end; i < table->n; i = end) {
         end = group_end(table, i);
-        if (!strncmp(table->row[i].reason, MEASURED_AGAIN, strlen(MEASURED_AGAIN))) continue;   /* it counts for growth; its group stands above */
+        /* It counts for growth, and its group stands above. */
+        if (!strncmp(table->row[i].reason, MEASURED_AGAIN, strlen(MEASURED_AGAIN))) continue;
         report_group(out, table->row + i, end - i, &o);
     }
     struct scalings scalings = scalings_find(table);
     report_growth(out, &scalings, table, &o);
+    report_crossover(out, table, &o);
     o.above = scalings_above(&scalings);
     scalings_free(&scalings);
     report_summary(out, table, &o);

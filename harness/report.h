@@ -40,6 +40,8 @@ void report_group(FILE *, const struct row *rows, int n, const struct report_opt
 /* How time grows with each dimension that has three sizes or more, and which kernels grow above their declaration. Nothing where
  * there is no such dimension. */
 void report_growth(FILE *, const struct scalings *, const struct table *, const struct report_options *);
+/* Which kernel is fastest at each batch and context, where both vary. */
+void report_crossover(FILE *, const struct table *, const struct report_options *);
 /* Counts by status, the line that repeats each failure, folder, what next. */
 void report_summary(FILE *, const struct table *, const struct report_options *);
 /* All of the above, from a run folder's table; groups are runs of rows with equal op, dims, cache and seed. machine: NULL

@@ -36,7 +36,7 @@ const struct scaling *growth_of(const struct scalings *all, const struct row *ro
 /* Most of the time at the largest size does not grow at all. */
 static bool mostly_constant(const struct scaling *s)
 {
-    return s->fit.a > 0 && s->fit.t0 > s->last->t_med_ns / 2;
+    return s->fit.a > 0 && !s->fit.hinge && s->fit.t0 > s->last->t_med_ns / 2;
 }
 
 /* "max_ctx^0.98", with an interval that is wider than a tenth "ctx^0.8..1.1", and "ctx^1.00(1.2x)" where most is t0. */
@@ -125,8 +125,8 @@ static void print_legend(FILE *out, const struct scalings *all, const struct rep
     bool open = false, constant = false;
     char words[300];
     for (int i = 0; i < all->n; i++) open |= all->of[i].verdict == SCALING_OPEN, constant |= mostly_constant(&all->of[i]);
-    text(words, sizeof(words), "time = t0 + a * size^exponent%s%s", constant ? "; (1.2x): in all, as most of it is t0" : "",
-        open ? "; ?: may be above what is declared, noise leaves it open" : "");
+    text(words, sizeof(words), "time = t0 + a * size^exponent, or the larger of both%s%s",
+        constant ? "; (1.2x): in all, as most of it is t0" : "", open ? "; ?: may be above what is declared, noise leaves it open" : "");
     fprintf(out, "\n%sgrowth%s: ", o->colour ? "\033[1m" : "", o->colour ? "\033[0m" : "");
     wrap_words(out, o->width, 8, 2, words);
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "base.h"
+#include "crossover.h"
 #include "registry.h"
 #include "report_parts.h"
 
@@ -105,7 +106,8 @@ static void put_growth(FILE *out, const struct scaling *s)
         s->fit.exponent);
     if (isfinite(s->fit.hi)) fprintf(out, " | %.2f..%.2f", s->fit.lo, s->fit.hi);
     else fprintf(out, " | %.2f..", s->fit.lo);
-    fprintf(out, " | %s | %s", ratio_text(s->ratio, word, sizeof(word)), s->fit.t0 > 0 ? ns_text(s->fit.t0, from, sizeof(from)) : "0");
+    fprintf(out, " | %s", ratio_text(s->ratio, word, sizeof(word)));
+    fprintf(out, " | %s", s->fit.t0 > 0 ? ns_text(s->fit.t0, word, sizeof(word)) : "0");
     if (isnan(s->declared)) fprintf(out, " | ");
     else fprintf(out, " | %g", s->declared);
     fprintf(out, " | %s", verdict[s->verdict]);
@@ -119,7 +121,7 @@ static void put_growth(FILE *out, const struct scaling *s)
 void markdown_growth(FILE *out, const struct scalings *all, const struct table *table, const struct row *const *runner, int n)
 {
     char words[240];
-    fprintf(out, "\n### Growth\n\ntime = t0 + a * size^exponent\n\n"
+    fprintf(out, "\n### Growth\n\ntime = t0 + a * size^exponent, or the larger of both\n\n"
         "| kernel | dimension | sizes | exponent | 95 %% interval | time | t0 | declared | verdict |\n"
         "|---|---|--:|--:|--:|--:|--:|--:|---|\n");
     for (int i = 0; i < n; i++)
@@ -130,6 +132,42 @@ void markdown_growth(FILE *out, const struct scalings *all, const struct table *
             put_code(out, label_text(runner[i], table->row, table->n, words, sizeof(words)));
             put_growth(out, s);
         }
+}
+
+/* Names instead of letters: there is room. */
+void markdown_map(FILE *out, const struct table *table, const struct map *map)
+{
+    char words[600];
+    if (map->n_kernels == 1) {
+        fprintf(out, "\nFastest: ");
+        put(out, everywhere_text(table, map, words, sizeof(words)));
+        fprintf(out, "\n");
+        return;
+    }
+    fprintf(out, "\n### Fastest: ");
+    put(out, map->like->op);
+    if (map_fixed_text(table, map, words, sizeof(words))[0]) {
+        fprintf(out, " ");
+        put(out, words);
+    }
+    fprintf(out, "\n\n%s; a tie is within 2 %% or the intervals\n\n| %s | %s", map->like->cache, map->down, map->across);
+    for (int x = 0; x < map->n_across; x++)
+        fprintf(out, "%s%s", x ? " | " : " ", dim_text(map->across, map->across_value[x], words, sizeof(words)));
+    fprintf(out, " |\n|--:|");
+    for (int x = 0; x < map->n_across; x++) fprintf(out, "---|");
+    fputc('\n', out);
+    for (int y = 0; y < map->n_down; y++) {
+        fprintf(out, "| %s", dim_text(map->down, map->down_value[y], words, sizeof(words)));
+        for (int x = 0; x < map->n_across; x++) {
+            const struct map_cell *cell = &map->cell[y][x];
+            fprintf(out, " | ");
+            for (int i = 0; i < cell->n; i++) {
+                if (i) fprintf(out, " = ");
+                put_code(out, map->kernel[cell->kernel[i]]);
+            }
+        }
+        fprintf(out, " |\n");
+    }
 }
 
 void markdown_summary(FILE *out, const struct table *table, const struct report_options *o)

@@ -38,6 +38,9 @@ const struct scaling *growth_of(const struct scalings *, const struct row *, con
 void markdown_machine(FILE *, const struct machine *, const struct report_options *);
 void markdown_group(FILE *, const struct row *rows, int n, const struct report_options *);
 void markdown_growth(FILE *, const struct scalings *, const struct table *, const struct row *const *runner, int n);
+struct map;
+char *everywhere_text(const struct table *, const struct map *, char *ret, size_t size);
+void markdown_map(FILE *, const struct table *, const struct map *);
 void markdown_summary(FILE *, const struct table *, const struct report_options *);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "crossover.h"
 #include "sweep.h"
 
 /* The union of the dimensions of the plan's ops, in plan order. Names live in the ops. */
@@ -116,6 +117,7 @@ static void write_derived(struct run_files *files, const char *name, char *conte
 void run_files_derive(struct run_files *files, const struct table *table, const struct scalings *scalings)
 {
     write_derived(files, "scaling.csv", scalings_csv(scalings, table));
+    write_derived(files, "crossover.csv", crossover_csv(table));
 }
 
 void run_files_close(struct run_files *files)

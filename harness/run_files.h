@@ -23,7 +23,7 @@ int  run_files_row(struct run_files *, const struct row *, int n, struct sample 
 void run_files_group(struct run_files *, const char *what, const struct done *);
 /* All rows of the folder, those of a resumed run too. False: nothing could be read back. */
 bool run_files_read(struct run_files *, struct table *ret);
-/* What follows from the rows: scaling.csv. */
+/* What follows from the rows: scaling.csv and crossover.csv. */
 void run_files_derive(struct run_files *, const struct table *, const struct scalings *);
 void run_files_close(struct run_files *);
 

@@ -40,7 +40,8 @@ static bool exists(const char *folder, const char *name)
 /* What a run leaves that a later one must not write over unasked. NULL, or the first such name. */
 static const char *occupied(const char *folder)
 {
-    static const char *const ours[] = {"rows.csv", "samples.csv", "env.json", "plan.ini", "log.txt", "scaling.csv", "plots"};
+    static const char *const ours[] = {"rows.csv", "samples.csv", "env.json", "plan.ini", "log.txt", "scaling.csv",
+        "crossover.csv", "plots"};
     for (int i = 0; i < COUNT(ours); i++) {
         if (exists(folder, ours[i]))
             return ours[i];

@@ -14,6 +14,7 @@ struct scaling_point {
 struct fit {
     double t0, a, exponent;   /* t0 and a are never negative */
     double lo, hi;            /* 95 % interval of the exponent */
+    bool   hinge;             /* t = max(t0, a * x^e) instead, which fits clearly better */
 };
 
 /* OK: within the declaration. ABOVE: grows faster, a failure of its own. OPEN: it may, but the intervals don't tell. UNJUDGED: hot

@@ -6,8 +6,9 @@
 #include "scaling.h"
 
 static const char *const before[] = {"op", "kernel", "engine"};
-static const char *const behind[] = {"tune", "cache", "seed", "dim", "unit", "points", "from", "to", "t_from_ns", "t_to_ns", "ratio",
-    "ratio_lo", "ratio_hi", "exponent", "exponent_lo", "exponent_hi", "t0_ns", "a_ns", "declared", "ideal", "verdict", "repeat"};
+static const char *const behind[] = {"tune", "cache", "seed", "dim", "unit", "points", "from", "to", "t_from_ns", "t_to_ns",
+    "ratio", "ratio_lo", "ratio_hi", "exponent", "exponent_lo", "exponent_hi", "model", "t0_ns", "a_ns", "declared", "ideal", "verdict",
+    "repeat"};
 
 static void put_header(struct csv_out *out, const struct table *table)
 {
@@ -35,7 +36,10 @@ static void put_series(struct csv_out *out, const struct table *table, const str
     csv_whole(out, s->points);
     csv_whole(out, s->from);
     csv_whole(out, s->to);
-    for (int i = 0; i < COUNT(times); i++) csv_real(out, times[i]);
+    for (int i = 0; i < COUNT(times); i++) {
+        if (i == 8) csv_text(out, s->fit.hinge ? "max" : "sum");
+        csv_real(out, times[i]);
+    }
     csv_text(out, scaling_word[s->verdict]);
     csv_text(out, s->repeat);
     csv_end(out);

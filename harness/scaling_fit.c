@@ -81,6 +81,40 @@ static struct fit flat(const struct scaling_point *p, int n, double apart)
     return ret;
 }
 
+/* t = max(t0, a * x^e): a constant through the first k points, a power (a line in logarithms) through the others. Returns the
+ * weighted sum of squares. */
+static double hinge_at(const struct scaling_point *p, int n, double apart, int k, struct fit *ret)
+{
+    double w = 0, wt = 0, v = 0, vx = 0, vy = 0, vxx = 0, vxy = 0, sum = 0;
+    for (int i = 0; i < n; i++) {
+        double s = deviation(&p[i], apart), weight = 1 / (s * s), share = p[i].t * p[i].t / (s * s);
+        double x = log(p[i].x / p[n - 1].x), y = log(p[i].t);
+        if (i < k) w += weight, wt += weight * p[i].t;
+        else v += share, vx += share * x, vy += share * y, vxx += share * x * x, vxy += share * x * y;
+    }
+    double det = v * vxx - vx * vx, e = (v * vxy - vx * vy) / det, a = exp((vy - e * vx) / v);
+    for (int i = 0; i < n; i++) {
+        double off = (p[i].t - fmax(wt / w, a * pow(p[i].x / p[n - 1].x, e))) / deviation(&p[i], apart);
+        sum += off * off;
+    }
+    double reach = 1.96 * sqrt(v / det * (n > 4 ? fmax(1, sum / (n - 4)) : 1));
+    *ret = (struct fit){.t0 = wt / w, .a = a * pow(p[n - 1].x, -e), .exponent = e, .lo = fmax(0, e - reach), .hi = e + reach,
+        .hinge = true};
+    return e > 0 ? sum : INFINITY;
+}
+
+/* A machine that is not full yet takes as long for two as for one. Only where the sum t0 + a * x^e doesn't fit and this does. */
+static void try_hinge(const struct scaling_point *p, int n, double apart, double least, struct fit *ret)
+{
+    struct fit best = *ret;
+    for (int k = 2; k <= n - 2; k++) {
+        struct fit fit;
+        double     sum = hinge_at(p, n, apart, k, &fit);
+        if (sum < least / 2) least = 2 * sum, best = fit;
+    }
+    *ret = best;
+}
+
 struct fit scaling_fit(const struct scaling_point *p, int n, double apart)
 {
     struct fit ret = {NAN, NAN, NAN, NAN, NAN};
@@ -105,5 +139,6 @@ struct fit scaling_fit(const struct scaling_point *p, int n, double apart)
     ret = (struct fit){.t0 = t0, .a = a * pow(p[n - 1].x, -best), .exponent = best};
     ret.lo = edge(p, n, apart, best, -STEP, least + CHI2_1 * scale);
     ret.hi = edge(p, n, apart, best, STEP, least + CHI2_1 * scale);
+    if (n >= 5 && least > n) try_hinge(p, n, apart, least, &ret);
     return ret;
 }

@@ -33,7 +33,7 @@ def hidden_growth_fails(folder):
     rows = read_rows(run)
     expect(all(row["status"] == "ok" for row in rows), "the rows themselves are right", done)
     again = [row for row in rows if row["reason"].startswith("measured again")]
-    expect(len(rows) == 7 and {row["max_ctx"] for row in again} == {"8192", "1048576"}, "both ends were measured again, twice", done)
+    expect(len(rows) == 7 and {row["max_ctx"] for row in again} == {"8192", "1048576"}, "both ends are measured again, twice", done)
     found = scaling(run)
     expect(len(found) == 1 and found[0]["dim"] == "max_ctx" and found[0]["verdict"] == "above", f"{found}", done)
     one = found[0]
@@ -51,7 +51,8 @@ def hidden_growth_fails(folder):
     # The line that repeats it does.
     words = shlex.split(one["repeat"])
     expect(words[:2] == ["./kbench", "sweep"] and "max_ctx=8K,64K,1M" in words and "ctx=128" in words, one["repeat"])
-    repeated = kbench(*words[1:], "--skip", "indexer/*", "--max-time", "300ms", "--no-plots", "--out", os.path.join(folder, "again"))
+    repeated = kbench(*words[1:], "--skip", "indexer/*", "--max-time", "300ms", "--no-plots", "--out",
+                      os.path.join(folder, "again"))
     expect_exit(repeated, 1)
 
 

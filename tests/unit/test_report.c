@@ -28,13 +28,24 @@ static struct report_options plain(int width)
     return (struct report_options){.width = width, .folder = "results/runs/20260101T000000Z-default"};
 }
 
-static struct table golden_rows(void)
+static struct table golden_table(const char *name)
 {
     struct table table;
     char path[600], error[700];
-    text(path, sizeof(path), "%s/tests/golden/rows.csv", source_root());
+    text(path, sizeof(path), "%s/tests/golden/%s", source_root(), name);
     if (table_read(path, &table, error, sizeof(error))) fail_msg("%s", error);
     return table;
+}
+
+/* All that a row may be; and a sweep of an op with growth and winners. */
+static struct table golden_rows(void)
+{
+    return golden_table("rows.csv");
+}
+
+static struct table golden_indexer(void)
+{
+    return golden_table("indexer.csv");
 }
 
 /* A page as a string, to be freed. */
@@ -80,19 +91,26 @@ static void test_golden_pages(void **state)
     compare_golden("report.md", got);
     free(got);
     table_free(&table);
+    table = golden_indexer();
+    got = page(&m, &table, &o);
+    compare_golden("indexer.md", got);
+    free(got);
+    o.markdown = false;
+    got = page(&m, &table, &o);
+    compare_golden("indexer.txt", got);
+    free(got);
+    table_free(&table);
 }
 
-static void test_colour_adds_nothing_else(void **state)
+static void check_colour(struct table table, const char *coloured)
 {
-    (void)state;
     struct machine m = h200();
-    struct table table = golden_rows();
     struct report_options o = plain(80);
     char *expected = page(&m, &table, &o);
     o.colour = true;
     char *got = page(&m, &table, &o), *to = got;
     assert_null(strchr(expected, '\033'));
-    assert_non_null(strstr(got, "\033[32m32.3x\033[0m"));   /* clearly faster */
+    assert_non_null(strstr(got, coloured));
     for (char *from = got; *from;) {
         if (*from == '\033') from += strcspn(from, "m") + 1;
         else *to++ = *from++;
@@ -102,6 +120,13 @@ static void test_colour_adds_nothing_else(void **state)
     free(got);
     free(expected);
     table_free(&table);
+}
+
+static void test_colour_adds_nothing_else(void **state)
+{
+    (void)state;
+    check_colour(golden_rows(), "\033[32m32.3x\033[0m");   /* clearly faster */
+    check_colour(golden_indexer(), "\033[1;31mabove:\033[0m");
 }
 
 static int widest_line(const char *page)
@@ -131,6 +156,12 @@ static void test_never_wider_than_asked(void **state)
         if (widest_line(got) > width) fail_msg("%d columns asked for, %d used:\n%s", width, widest_line(got), got);
         free(got);
     }
+    table_free(&table);
+    table = golden_indexer();
+    struct report_options o = plain(80);
+    char *got = page(&m, &table, &o);
+    assert_true(widest_line(got) <= 80);
+    free(got);
     table_free(&table);
 }
 
