@@ -2,6 +2,9 @@
  * sum, scale and mask, each a pass of its own over memory, whatever the length is. One request at a time: a workspace holds that.
  * Includer: host_keys.h of its format before it.
  */
+#ifndef KBENCH_INDEXER_HOST_FULL_H
+#define KBENCH_INDEXER_HOST_FULL_H
+
 #include <omp.h>
 
 #include "indexer/host_score.h"
@@ -113,3 +116,5 @@ static int full_launch(const struct call *c)
     }
     return 0;
 }
+
+#endif

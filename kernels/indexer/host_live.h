@@ -1,6 +1,9 @@
 /* Live pages alone, for indexer, indexer_fp8 and index_select: nothing is looked at or written past a length, whatever max_ctx is.
  * Pages of all requests are shared out in runs of RUN; a run stays within a request. Includer: host_keys.h of its format before it.
  */
+#ifndef KBENCH_INDEXER_HOST_LIVE_H
+#define KBENCH_INDEXER_HOST_LIVE_H
+
 #include <omp.h>
 
 #include "indexer/host_score.h"
@@ -53,3 +56,5 @@ static int live_scores(const struct call *c, struct arg to)
     }
     return 0;
 }
+
+#endif
