@@ -1,5 +1,5 @@
-/* The framework's chain: the indexer as separate kernels over the whole width of the tables, whatever lives. Each streams one tensor to
- * the next at 16 bytes an access; only the mask at the end looks at the lengths.
+/* The framework's chain: the indexer as separate kernels over the whole width of the tables, whatever lives. Each streams one
+ * tensor to the next at 16 bytes an access; only the mask at the end looks at the lengths.
  *
  *   gather_pages   [batch, pages] page numbers -> pages in a row; -1 reads page 0
  *   cast           8 bytes to 16: bf16 to fp32, or e4m3 to bf16; of keys, and of q
@@ -209,7 +209,7 @@ static inline const char *chain_describe(void *state, char *ret, size_t size) {
     return ret;
 }
 
-/* From keys in a row to sums over heads in logits: keys are in x, scores go to y, then x, then y. stride: of q's heads, in bytes. */
+/* From keys in a row to sums over heads in logits: keys are in x, scores go to y, x, y in turn. stride: of q's heads, in bytes. */
 static inline int chain_score(const struct call *call, const indexer_args &a, const void *q, int64_t stride, void *x, void *y,
                               void *library) {
     const struct chain *chain = (const struct chain *)call->state;

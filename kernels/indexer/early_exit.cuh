@@ -1,5 +1,5 @@
-/* One block a (request, page) of the whole width: four warps of 16 entries each. The block reads its request's length and ends where
- * the page is past it.
+/* One block a (request, page) of the whole width: four warps of 16 entries each. The block reads its request's length and ends
+ * where the page is past it.
  */
 #ifndef KBENCH_INDEXER_EARLY_EXIT_CUH
 #define KBENCH_INDEXER_EARLY_EXIT_CUH
@@ -33,7 +33,7 @@ template <class F> static __device__ __forceinline__ void exit_page(const indexe
     __syncthreads();
     float sum[1][2];
     score_entries<F, 1>(keys, q, w, first, sum);
-    score_write(indexer_logits(a, b, page), first, live, F::SCALES ? scales : 0, sum[0]);
+    score_write(indexer_logits(a, b, page), first, live, score_scale<F>(scales, first), sum[0]);
 }
 
 #endif

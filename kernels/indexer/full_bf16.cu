@@ -27,7 +27,7 @@ static int launch(const struct call *call) {
 
 KERNEL = {
     FOR_OP(indexer),
-    .note = "the framework's chain over the whole width: gather, bf16 product, relu, multiply, sum, mask; 2,316 bytes an entry",
+    .note = "the framework's chain at full width: gather, bf16 product, relu, multiply, sum, mask; 2,316 bytes an entry",
     .engine = CUDA,
     .promises = CLEAN,
     .growth = {{"max_ctx", 1}},

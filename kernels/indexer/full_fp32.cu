@@ -1,6 +1,6 @@
 /* indexer/full_fp32: the framework's chain of kernels over the whole maximum width: gather_pages, cast (keys and q), cuBLASLt in
- * fp32, relu, multiply, sum, mask. An entry moves 256 + 256 bytes in the gather, 256 + 512 in the cast, 512 + 256 in the product, then
- * 256 + 256, 256 + 256, 256 + 4 and 4 + 4: 3,340.
+ * fp32, relu, multiply, sum, mask. An entry moves 256 + 256 bytes in the gather, 256 + 512 in the cast, 512 + 256 in the product,
+ * then 256 + 256, 256 + 256, 256 + 4 and 4 + 4: 3,340.
  * Limit: those bytes at copy bandwidth, whatever lives (O(max_ctx)); the product is bound by fp32 arithmetic, 16,384 flop an entry.
  */
 #include "gather_pages.cuh"
@@ -18,7 +18,8 @@ struct cast_bf16 {
     }
 };
 
-static __global__ void __launch_bounds__(CHAIN_THREADS) indexer_cast(const __grid_constant__ cast_bf16 c, uint4 *to, int64_t chunks) {
+static __global__ void __launch_bounds__(CHAIN_THREADS)
+    indexer_cast(const __grid_constant__ cast_bf16 c, uint4 *to, int64_t chunks) {
     chain_cast(c, to, chunks);
 }
 
@@ -56,7 +57,7 @@ static int launch(const struct call *call) {
 
 KERNEL = {
     FOR_OP(indexer),
-    .note = "the framework's chain over the whole width: gather, cast, fp32 product, relu, multiply, sum, mask; 3,340 bytes an entry",
+    .note = "the framework's chain at full width: gather, cast, fp32 product, relu, multiply, sum, mask; 3,340 bytes an entry",
     .engine = CUDA,
     .promises = CLEAN,
     .growth = {{"max_ctx", 1}},

@@ -1,5 +1,5 @@
-/* The first kernel of the chain for bf16 keys: pages of every request, live or not, in a row. A block copies a page of 16 KB, all its
- * loads in flight.
+/* The first kernel of the chain for bf16 keys: pages of every request, live or not, in a row. A block copies a page of 16 KB, all
+ * its loads in flight.
  */
 #ifndef KBENCH_INDEXER_GATHER_PAGES_CUH
 #define KBENCH_INDEXER_GATHER_PAGES_CUH

@@ -1,9 +1,9 @@
-/* Scores of a few entries of a page by mma.sync, entries on the M side and heads on the N side, so that the sum over heads stays in a
- * thread but for two shuffles.
+/* Scores of a few entries of a page by mma.sync, entries on the M side and heads on the N side, so that the sum over heads stays
+ * in a thread but for two shuffles.
  *
  * In shared memory keys of a page and q of a request look alike: halves of 64 rows of 128 bytes (two for bf16, one for e4m3), with
- * 16-byte chunk c of row r at c ^ r % 8, which is how the copy engine swizzles rows of 128 bytes, too. So eight rows of one chunk lie
- * in different banks.
+ * 16-byte chunk c of row r at c ^ r % 8, which is how the copy engine swizzles rows of 128 bytes, too. So eight rows of one chunk
+ * lie in different banks.
  *
  * A format F says how fragments come from there: F::keys all of an m-tile of 16 entries, F::heads those of two n-tiles of 8
  * heads, F::multiply the instruction.
@@ -90,15 +90,21 @@ static __device__ __forceinline__ float score_join(const float (&sum)[2]) {
     return mine + __shfl_xor_sync(ALL_LANES, mine, 2);
 }
 
-/* Writes the scores of 16 entries from `first` on of a page whose first `live` entries live. scales: shared address of 64 floats, or
- * 0: the factor is 1. */
-static __device__ __forceinline__ void score_write(float *logits, int first, int live, uint32_t scales, const float (&sum)[2]) {
-    const int lane = lane_id(), entry = first + lane / 4 + lane % 2 * 8;
-    float score = score_join(sum);
-    if (scales)
-        score *= __uint_as_float(load4_shared(scales + entry * 4));
-    if (lane % 4 < 2 && entry < live)
-        logits[entry] = score;
+/* The entry of a page whose score score_join gives this lane, of 16 from `first` on. */
+static __device__ __forceinline__ int score_entry(int first) {
+    return first + lane_id() / 4 + lane_id() % 2 * 8;
+}
+
+/* Its factor. scales: 64 floats in shared memory. */
+template <class F> static __device__ __forceinline__ float score_scale(uint32_t scales, int first) {
+    return F::SCALES ? __uint_as_float(load4_shared(scales + score_entry(first) * 4)) : 1.f;
+}
+
+/* Writes the scores of 16 entries from `first` on of a page whose first `live` entries live. */
+static __device__ __forceinline__ void score_write(float *logits, int first, int live, float scale, const float (&sum)[2]) {
+    const float score = score_join(sum) * scale;
+    if (lane_id() % 4 < 2 && score_entry(first) < live)
+        logits[score_entry(first)] = score;
 }
 
 /* All of it, by one warp, for 16 MT entries from `first` on. */
@@ -110,7 +116,7 @@ static __device__ __forceinline__ void score_entries(uint32_t keys, uint32_t q, 
         F::keys(keys, first + mt * 16, k[mt]);
         sum[mt][0] = sum[mt][1] = 0;
     }
-#pragma unroll
+#pragma unroll 2  /* not all: q of later heads would be loaded early and spill */
     for (int head = 0; head < INDEXER_HEADS; head += 16) {
         const typename F::heads heads(q, head);
         float c[MT][2][4] = {};

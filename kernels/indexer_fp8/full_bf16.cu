@@ -1,6 +1,6 @@
 /* indexer_fp8/full_bf16: the framework's chain of kernels over the whole maximum width: gather_pages, cast (keys and q, e4m3 to
- * bf16), cuBLASLt in bf16, relu, multiply, sum, scale, mask. An entry moves 132 + 132 bytes in the gather, 128 + 256 in the cast, then
- * three times 256 + 256, 256 + 4, 8 + 4 and 4 + 4: 2,464.
+ * bf16), cuBLASLt in bf16, relu, multiply, sum, scale, mask. An entry moves 132 + 132 bytes in the gather, 128 + 256 in the cast,
+ * then three times 256 + 256, 256 + 4, 8 + 4 and 4 + 4: 2,464.
  * Limit: those bytes at copy bandwidth, whatever lives (O(max_ctx)).
  */
 #include "attn_fp8/fp8.cuh"
@@ -43,7 +43,8 @@ struct cast_e4m3 {
     }
 };
 
-static __global__ void __launch_bounds__(CHAIN_THREADS) indexer_cast(const __grid_constant__ cast_e4m3 c, uint4 *to, int64_t chunks) {
+static __global__ void __launch_bounds__(CHAIN_THREADS)
+    indexer_cast(const __grid_constant__ cast_e4m3 c, uint4 *to, int64_t chunks) {
     chain_cast(c, to, chunks);
 }
 
@@ -59,8 +60,8 @@ static __global__ void __launch_bounds__(CHAIN_THREADS)
     *p = make_float4(v.x * s.x, v.y * s.y, v.z * s.z, v.w * s.w);
 }
 
-/* The workspace: x holds bf16 keys, then relu's result, y scores, then weighted ones, 256 bytes an entry; then gathered pages, whose
- * scales are needed at the end. */
+/* The workspace: x holds bf16 keys, then relu's result, y scores, then weighted ones, 256 bytes an entry; then gathered pages,
+ * whose scales are needed at the end. */
 static size_t buffer(const struct problem *p) {
     return (size_t)chain_entries(p) * (INDEXER_HEADS * 4);
 }
@@ -102,7 +103,7 @@ static int launch(const struct call *call) {
 
 KERNEL = {
     FOR_OP(indexer_fp8),
-    .note = "the framework's chain over the whole width: gather, cast, product, relu, multiply, sum, scale, mask; 2,464 bytes an entry",
+    .note = "the framework's chain at full width: gather, cast, product, relu, multiply, sum, scale, mask; 2,464 bytes an entry",
     .engine = CUDA,
     .promises = CLEAN,
     .growth = {{"max_ctx", 1}},

@@ -1,0 +1,382 @@
+/* The persistent indexer: one block an SM takes its share of the live pages (indexer.cuh) and nothing depends on the width.
+ *
+ * One or four warps copy pages into a ring and q of each request into a smaller one; teams of warps take the pages in turn, and a
+ * page is a team's from arrival to logits. A page comes with a note: request, page, live entries, buffer of q.
+ *
+ *   WGMMA   a team is a warpgroup; keys and q go from the copy engine to the tensor cores. e4m3 products are fp8 products
+ *   BULK    a team is two warps of 32 entries each by mma.sync, the copy engine fills the rings: sm_90 and newer
+ *   ASYNC   likewise, four warps copy 16 bytes at a time: sm_80 and newer
+ */
+#ifndef KBENCH_INDEXER_LIVE_CUH
+#define KBENCH_INDEXER_LIVE_CUH
+
+#include <stdio.h>
+#include <stdlib.h>
+#include "hopper.cuh"
+#include "score.cuh"
+
+enum live_path { LIVE_BEST, LIVE_WGMMA, LIVE_BULK, LIVE_ASYNC };
+
+static constexpr int LIVE_TEAMS = 4, LIVE_LINE = INDEXER_HEADS * 4, LIVE_STAGES = 16;
+
+template <int PATH> struct live_warps {
+    static constexpr int TEAM = PATH == LIVE_WGMMA ? 4 : 2, COPY = PATH == LIVE_ASYNC ? 4 : 1;
+    static constexpr int MOST = (LIVE_TEAMS * TEAM + COPY) * WARP;  /* threads */
+    static constexpr int FILLED = PATH == LIVE_ASYNC ? COPY * WARP + COPY : 1;  /* arrivals that fill a buffer */
+};
+
+/* A kernel parameter: how long the rings are and where they lie, in bytes from the first multiple of 1,024. */
+struct live_plan {
+    int32_t  teams, stages, queries;
+    uint32_t q, w, scales, notes, barriers, bytes;  /* bytes: of dynamic shared memory, in all */
+};
+
+template <class F> static live_plan live_plan_of(int64_t room, int32_t teams, int32_t stages) {
+    live_plan p = {};
+    p.queries = room < 160 << 10 ? 2 : 3;
+    const int64_t fixed = 1024 + p.queries * (F::BYTES + LIVE_LINE + 8), each = F::BYTES + F::SCALES + 16 + 16;
+    const int64_t fit = (room - fixed) / each;
+    p.stages = stages && stages < fit ? stages : (int32_t)(fit < LIVE_STAGES ? fit : LIVE_STAGES);
+    p.teams = teams < p.stages ? teams : p.stages;
+    p.stages = p.stages / p.teams * p.teams;  /* a stage is one team's: it can't be two phases ahead of anybody */
+    p.q = (uint32_t)p.stages * F::BYTES;
+    p.w = p.q + (uint32_t)p.queries * F::BYTES;
+    p.scales = p.w + (uint32_t)p.queries * LIVE_LINE;
+    p.notes = p.scales + (uint32_t)p.stages * F::SCALES;
+    p.barriers = p.notes + (uint32_t)p.stages * 16;
+    p.bytes = 1024 + p.barriers + (uint32_t)(2 * p.stages + p.queries) * 8;
+    return p;
+}
+
+/* Shared addresses. */
+struct live_places {
+    uint32_t keys, q, w, scales, notes, full, empty, ready;  /* ready: of q */
+
+    __device__ __forceinline__ live_places(const live_plan &p, const char *shared) {
+        keys = (shared_address(shared) + 1023) / 1024 * 1024;
+        q = keys + p.q;
+        w = keys + p.w;
+        scales = keys + p.scales;
+        notes = keys + p.notes;
+        full = keys + p.barriers;
+        empty = full + p.stages * 8;
+        ready = empty + p.stages * 8;
+    }
+};
+
+/* A place in a ring; parity: of its phase. */
+struct live_position {
+    int32_t  stage;
+    uint32_t parity;
+
+    /* n: at most `stages`. */
+    __device__ __forceinline__ void advance(int32_t n, int32_t stages) {
+        stage += n;
+        if (stage >= stages) {
+            stage -= stages;
+            parity ^= 1;
+        }
+    }
+};
+
+/* Asks for the first page numbers of all requests before anybody knows which of them live, so that they wait in L2; at most 8
+ * lines a block, however wide the tables are. */
+static __device__ __forceinline__ void live_ask(const indexer_args &a, int32_t thread) {
+    const int32_t lines = (a.width / INDEXER_PAGE * 4 + 127) / 128, line = (int32_t)blockIdx.x + thread * (int32_t)gridDim.x;
+    if (thread >= 0 && thread < 8 && line / a.batch < lines)
+        prefetch_l2(indexer_row<INDEXER_PAGE_TABLE>(a, line % a.batch) + line / a.batch * 128);
+}
+
+/* What copies, one warp of it. */
+template <class F, int PATH> struct live_copier {
+    using warps = live_warps<PATH>;
+    const indexer_args &a;
+    const live_plan    &plan;
+    const live_places  &at;
+    const CUtensorMap  &key_map, &q_map;
+    int32_t             warp;    /* of those that copy */
+    int32_t             issued;  /* pages */
+    live_position       to, query;
+    int32_t             b;       /* the request whose q is in buffer query.stage */
+    int32_t             ends;    /* lane i: pages before this one may look at buffer i */
+
+    __device__ __forceinline__ bool leads() const {
+        return warp == 0 && lane_id() == 0;
+    }
+
+    __device__ __forceinline__ void arrive(uint32_t barrier) const {
+        if constexpr (PATH == LIVE_ASYNC) {
+            barrier_arrive_copies(barrier);
+            __syncwarp();
+        }
+        if (lane_id() == 0)
+            barrier_arrive(barrier);
+    }
+
+    /* After q of another request went into a buffer, pages of the request before may still need it. Of each team the last page
+     * before `end` tells; those that the ring has already gone past need no look. */
+    __device__ __forceinline__ void wait_until_unused(int32_t end) const {
+        for (int32_t i = max(end - plan.teams, issued - plan.stages + 1); i < end; i++)
+            if (i >= 0)
+                barrier_wait(at.empty + i % plan.stages * 8, i / plan.stages & 1);
+    }
+
+    __device__ __forceinline__ void copy_query(int32_t request) {
+        if (lane_id() == query.stage)
+            ends = issued;
+        query.advance(1, plan.queries);
+        b = request;
+        wait_until_unused(__shfl_sync(ALL_LANES, ends, query.stage));
+        const uint32_t q = at.q + query.stage * F::BYTES, w = at.w + query.stage * LIVE_LINE, ready = at.ready + query.stage * 8;
+        const int64_t first = (int64_t)request * INDEXER_HEADS;
+        const char *weights = indexer_row<INDEXER_W>(a, request);
+        if constexpr (PATH == LIVE_ASYNC) {
+            score_copy<F>(q, warp * 16, 16, [&](int row) { return indexer_row<INDEXER_Q>(a, first + row); });
+            if (warp == 0)
+                score_copy_line(w, weights);
+            arrive(ready);
+        } else if (lane_id() == 0) {
+            barrier_arrive_expect(ready, F::BYTES + LIVE_LINE);
+#pragma unroll
+            for (int half = 0; half < F::HALVES; half++)
+                bulk_rows(q + half * SCORE_HALF, &q_map, half * SCORE_ROW, (int32_t)first, ready);
+            bulk_line(w, weights, LIVE_LINE, ready);
+        }
+    }
+
+    __device__ __forceinline__ void note(int32_t page, int32_t live) const {
+        if (leads())
+            asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at.notes + to.stage * 16), "r"(b), "r"(page), "r"(live),
+                         "r"(query.stage << 1 | (int32_t)query.parity) : "memory");
+    }
+
+    __device__ __forceinline__ void copy_page(int32_t request, int32_t page, int32_t live, int32_t slot) {
+        barrier_wait(at.empty + to.stage * 8, to.parity);
+        if (request != b)
+            copy_query(request);
+        const uint32_t keys = at.keys + to.stage * F::BYTES, scales = at.scales + to.stage * F::SCALES;
+        const uint32_t full = at.full + to.stage * 8;
+        note(page, live);
+        if constexpr (PATH == LIVE_ASYNC) {
+            score_copy<F>(keys, warp * 16, 16, [&](int row) { return F::key(a, slot, row); });
+            if (F::SCALES && warp == 0)
+                score_copy_line(scales, F::scales(a, slot));
+            arrive(full);
+        } else if (lane_id() == 0) {
+            barrier_arrive_expect(full, F::BYTES + F::SCALES);
+#pragma unroll
+            for (int half = 0; half < F::HALVES; half++)
+                bulk_rows(keys + half * SCORE_HALF, &key_map, half * SCORE_ROW, slot * F::MAP_ROWS, full);
+            if (F::SCALES)
+                bulk_line(scales, F::scales(a, slot), F::SCALES, full);
+        }
+        to.advance(1, plan.stages);
+        issued++;
+    }
+
+    /* A page without entries ends a team. */
+    __device__ __forceinline__ void end(void) {
+        for (int32_t i = 0; i < plan.teams; i++) {
+            barrier_wait(at.empty + to.stage * 8, to.parity);
+            note(0, 0);
+            arrive(at.full + to.stage * 8);
+            to.advance(1, plan.stages);
+        }
+    }
+
+    /* Lane i looks up page i of the next 32 while those before are copied. guess: the page number of page blockIdx.x of request 0,
+     * loaded before the lengths were known; it is what a block needs when a single request has no more pages than there are
+     * blocks. */
+    __device__ __forceinline__ void run(const indexer_share &share, int32_t guess) {
+        const int lane = lane_id();
+        indexer_cursor next = share.at;
+        int32_t slot = guess;
+        if (lane < share.count) {
+            next.advance(a, lane);
+            if (lane > 0 || next.b != 0 || next.page != (int32_t)blockIdx.x)
+                slot = indexer_slot(a, next.b, next.page);
+        }
+        for (int32_t left = share.count; left > 0; left -= WARP) {
+            const indexer_cursor now = next;
+            const int32_t now_slot = slot;
+            if (lane + WARP < left) {
+                next.advance(a, WARP);
+                slot = indexer_slot(a, next.b, next.page);
+            }
+            for (int32_t i = 0; i < min(left, WARP); i++)
+                copy_page(__shfl_sync(ALL_LANES, now.b, i), __shfl_sync(ALL_LANES, now.page, i),
+                          __shfl_sync(ALL_LANES, now.live(), i), __shfl_sync(ALL_LANES, now_slot, i));
+        }
+        end();
+        copy_wait_all();
+    }
+};
+
+/* 64 entries by a warpgroup. c: what F::multiply left; sum: of entries g and g + 8 of the warp's 16. */
+static __device__ __forceinline__ void live_fold(const float (&c)[INDEXER_HEADS / 2], const float (&w)[INDEXER_HEADS / 4],
+                                                 float (&sum)[2]) {
+    sum[0] = sum[1] = 0;
+#pragma unroll
+    for (int n = 0; n < INDEXER_HEADS / 8; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            sum[i / 2] = fmaf(fmaxf(c[n * 4 + i], 0.f), w[n * 2 + i % 2], sum[i / 2]);
+}
+
+/* What multiplies: one warp of team `team`. */
+template <class F, int PATH>
+static __device__ __forceinline__ void live_multiply(const indexer_args &a, const live_plan &plan, const live_places &at) {
+    using warps = live_warps<PATH>;
+    const int team = warp_id() / warps::TEAM, member = warp_id() % warps::TEAM;
+    for (live_position from = {team, 0};; from.advance(plan.teams, plan.stages)) {
+        barrier_wait(at.full + from.stage * 8, from.parity);
+        const uint4 note = load16_shared(at.notes + from.stage * 16);
+        const int live = (int)note.z, buffer = (int)note.w >> 1;
+        if (live == 0)
+            break;
+        barrier_wait(at.ready + buffer * 8, note.w & 1);
+        float *const logits = indexer_logits(a, (int32_t)note.x, (int32_t)note.y);
+        const uint32_t keys = at.keys + from.stage * F::BYTES, q = at.q + buffer * F::BYTES, w = at.w + buffer * LIVE_LINE;
+        const uint32_t scales = at.scales + from.stage * F::SCALES, empty = at.empty + from.stage * 8;
+        if constexpr (PATH == LIVE_WGMMA) {
+            float c[INDEXER_HEADS / 2], weight[INDEXER_HEADS / 4], sum[2];
+            wgmma_begin();
+            F::multiply(c, wgmma_rows(keys), wgmma_rows(q));
+            wgmma_commit();
+#pragma unroll
+            for (int n = 0; n < INDEXER_HEADS / 8; n++) {
+                const uint2 pair = load8_shared(w + (n * 8 + lane_id() % 4 * 2) * 4);
+                weight[n * 2] = __uint_as_float(pair.x), weight[n * 2 + 1] = __uint_as_float(pair.y);
+            }
+            const float scale = score_scale<F>(scales, member * 16);
+            wgmma_wait(c);
+            if (lane_id() == 0)
+                barrier_arrive(empty);
+            live_fold(c, weight, sum);
+            score_write(logits, member * 16, live, scale, sum);
+        } else {
+            float sum[2][2];
+            score_entries<F, 2>(keys, q, w, member * 32, sum);
+            const float scale[2] = {score_scale<F>(scales, member * 32), score_scale<F>(scales, member * 32 + 16)};
+            __syncwarp();
+            if (lane_id() == 0)
+                barrier_arrive(empty);
+            score_write(logits, member * 32, live, scale[0], sum[0]);
+            score_write(logits, member * 32 + 16, live, scale[1], sum[1]);
+        }
+    }
+}
+
+template <class F, int PATH>
+static __global__ void __launch_bounds__(live_warps<PATH>::MOST, 1)
+    indexer_live(const __grid_constant__ indexer_args a, const __grid_constant__ live_plan plan,
+                 const __grid_constant__ CUtensorMap key_map, const __grid_constant__ CUtensorMap q_map) {
+    extern __shared__ __align__(1024) char shared_bytes[];
+    using warps = live_warps<PATH>;
+    if constexpr (PATH == LIVE_ASYNC || (PATH == LIVE_BULK && HAS_BULK) || HAS_WGMMA) {
+        const live_places at(plan, shared_bytes);
+        const int copier = warp_id() - plan.teams * warps::TEAM;
+        indexer_share share;
+        int32_t guess = 0;
+        if (copier >= 0) {
+            if (copier == 0 && PATH != LIVE_ASYNC && lane_id() == 0) {
+                bulk_prefetch_map(&key_map);
+                bulk_prefetch_map(&q_map);
+            }
+            guess = indexer_slot(a, 0, min((int32_t)blockIdx.x, a.width / INDEXER_PAGE - 1));
+            share = indexer_share_of(a, (int32_t)blockIdx.x, (int32_t)gridDim.x);
+        } else if (threadIdx.x == 0) {
+            for (int32_t i = 0; i < plan.stages; i++) {
+                barrier_init(at.full + i * 8, warps::FILLED);
+                barrier_init(at.empty + i * 8, warps::TEAM);
+            }
+            for (int32_t i = 0; i < plan.queries; i++)
+                barrier_init(at.ready + i * 8, warps::FILLED);
+            barrier_init_done();
+        } else {
+            live_ask(a, (int32_t)threadIdx.x - WARP);
+        }
+        __syncthreads();
+        if (copier >= 0) {
+            live_copier<F, PATH> c = {a, plan, at, key_map, q_map, copier, 0, {0, 1}, {plan.queries - 1, 1}, -1, 0};
+            c.run(share, guess);
+        } else {
+            live_multiply<F, PATH>(a, plan, at);
+        }
+    }
+}
+
+/* From open. */
+struct live_state {
+    tensor_map_encode *encode;
+    int                best;
+};
+
+template <class F> static const void *live_kernel(int path) {
+    switch (path) {
+    case LIVE_WGMMA: return (const void *)indexer_live<F, LIVE_WGMMA>;
+    case LIVE_BULK: return (const void *)indexer_live<F, LIVE_BULK>;
+    default: return (const void *)indexer_live<F, LIVE_ASYNC>;
+    }
+}
+
+/* Which paths there is code for: a body that an architecture lacks is empty and needs few registers. */
+template <class F> static int live_open(const struct device *d, void **ret) {
+    struct live_state *state = (struct live_state *)calloc(1, sizeof *state);
+    int error = state ? cudaSuccess : cudaErrorMemoryAllocation;
+    *ret = state;
+    if (error == cudaSuccess && d->sm >= 90)
+        state->encode = tensor_map_encoder();
+    for (int path = LIVE_ASYNC; path >= LIVE_WGMMA && error == cudaSuccess; path--) {
+        cudaFuncAttributes code;
+        if (path != LIVE_ASYNC && !state->encode)
+            continue;
+        error = cudaFuncGetAttributes(&code, live_kernel<F>(path));
+        if (error == cudaSuccess)
+            error = cudaFuncSetAttribute(live_kernel<F>(path), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)d->smem_bytes);
+        if (code.numRegs > 32)
+            state->best = path;
+    }
+    if (error != cudaSuccess) {
+        free(state);
+        *ret = NULL;
+    }
+    return error;
+}
+
+static inline void live_close(void *state) {
+    free(state);
+}
+
+static inline const char *live_describe(void *state, char *ret, size_t size) {
+    static const char *const words[] = {"", "wgmma, bulk copies", "mma.sync, bulk copies", "mma.sync, asynchronous copies"};
+    snprintf(ret, size, "%s", words[((struct live_state *)state)->best]);
+    return ret;
+}
+
+enum { LIVE_TUNE_PATH, LIVE_TUNE_TEAMS, LIVE_TUNE_STAGES };
+
+/* Tunables: path of enum live_path, teams and pages in the ring; 0: whichever is best. */
+#define LIVE_TUNABLES {{"path", {0}, 0, 3}, {"teams", {0}, 0, LIVE_TEAMS}, {"stages", {0}, 0, 64}}
+
+template <class F> static int live_launch(const struct call *call) {
+    const struct live_state *state = (const struct live_state *)call->state;
+    const int path = call->tune[LIVE_TUNE_PATH] ? call->tune[LIVE_TUNE_PATH] : state->best;
+    if (path < state->best)
+        return cudaErrorNotSupported;
+    indexer_args a = indexer_args_of(call);
+    const int32_t teams = call->tune[LIVE_TUNE_TEAMS] ? call->tune[LIVE_TUNE_TEAMS] : LIVE_TEAMS;
+    live_plan plan = live_plan_of<F>(call->device->smem_bytes, teams, call->tune[LIVE_TUNE_STAGES]);
+    CUtensorMap key_map = {}, q_map = {};
+    if (path != LIVE_ASYNC && !(tensor_map_rows(state->encode, a.t[INDEXER_KEYS].p, F::map_stride(a), F::HALVES, &key_map) &&
+                                tensor_map_rows(state->encode, a.t[INDEXER_Q].p, a.t[INDEXER_Q].stride, F::HALVES, &q_map)))
+        return cudaErrorInvalidValue;
+    const int threads = path == LIVE_WGMMA  ? (plan.teams * live_warps<LIVE_WGMMA>::TEAM + live_warps<LIVE_WGMMA>::COPY) * WARP
+                        : path == LIVE_BULK ? (plan.teams * live_warps<LIVE_BULK>::TEAM + live_warps<LIVE_BULK>::COPY) * WARP
+                                            : (plan.teams * live_warps<LIVE_ASYNC>::TEAM + live_warps<LIVE_ASYNC>::COPY) * WARP;
+    void *args[] = {&a, &plan, &key_map, &q_map};
+    return cudaLaunchKernel(live_kernel<F>(path), dim3((unsigned)call->device->sm_count), dim3((unsigned)threads), args, plan.bytes,
+                            call->stream);
+}
+
+#endif
