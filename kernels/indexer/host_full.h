@@ -1,10 +1,7 @@
 /* The chain of a framework's operators over the whole maximum, for indexer and indexer_fp8: gather, cast, product, relu, weight,
  * sum, scale and mask, each a pass of its own over memory, whatever the length is. One request at a time: a workspace holds that.
- * Includer: host_keys.h of its format before it.
+ * Includer: host_keys.h of its format before it (so: no include guard).
  */
-#ifndef KBENCH_INDEXER_HOST_FULL_H
-#define KBENCH_INDEXER_HOST_FULL_H
-
 #include <omp.h>
 
 #include "indexer/host_score.h"
@@ -116,5 +113,3 @@ static int full_launch(const struct call *c)
     }
     return 0;
 }
-
-#endif

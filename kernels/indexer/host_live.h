@@ -1,9 +1,7 @@
 /* Live pages alone, for indexer, indexer_fp8 and index_select: nothing is looked at or written past a length, whatever max_ctx is.
- * Pages of all requests are shared out in runs of RUN; a run stays within a request. Includer: host_keys.h of its format before it.
+ * Pages of all requests are shared out in runs of RUN; a run stays within a request. Includer: host_keys.h of its format before it
+ * (so: no include guard).
  */
-#ifndef KBENCH_INDEXER_HOST_LIVE_H
-#define KBENCH_INDEXER_HOST_LIVE_H
-
 #include <omp.h>
 
 #include "indexer/host_score.h"
@@ -56,5 +54,3 @@ static int live_scores(const struct call *c, struct arg to)
     }
     return 0;
 }
-
-#endif

@@ -1,12 +1,9 @@
 /* Scores of one page for all heads, as a matrix product, for indexer, indexer_fp8 and index_select. Includer: host_keys.h of the
- * format before it.
+ * format before it (so: no include guard).
  *  s[entry, head] = k[entry, :] . q[:, head] with heads side by side in the vector lanes, by the products of attn/host_products.h:
  * bf16 operands are read as pairs, keys where they lie; for fp32 ones they are widened first. Then a score is the sum of a row of
  * s, cut off at 0 and weighted.
  */
-#ifndef KBENCH_INDEXER_HOST_SCORE_H
-#define KBENCH_INDEXER_HOST_SCORE_H
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -140,5 +137,3 @@ static inline void score_pages(const struct scorer *x, const struct call *c, int
         score_page(x, keys_of(c, table[j]), entries, m, ret);
     }
 }
-
-#endif
