@@ -16,13 +16,13 @@ static constexpr int KEY_PIECES = 4;                        /* pieces of 16 byte
 static constexpr int N_TILES = INDEXER_HEADS / 8;
 
 template <int STAGES> struct score_ring {
-    uint4 piece[SCORE_WARPS][STAGES][2 * KEY_PIECES][WARP];   /* of entries g, and of g + 8 */
+    uint4  piece[SCORE_WARPS][STAGES][2 * KEY_PIECES][WARP];   /* of entries g, and of g + 8 */
+    float2 w[SCORE_WARPS][INDEXER_HEADS / 2];                  /* each warp its own: nothing to wait for */
 };
 
-/* What a thread knows of a request: pieces of q of heads 8n + g, and weights of heads 8n + 2t and the next. */
+/* What a thread has of q: pieces of heads 8n + g. */
 struct score_query {
-    uint4  q[N_TILES][KEY_PIECES];
-    float2 w[N_TILES];
+    uint4 q[N_TILES][KEY_PIECES];
 
     __device__ __forceinline__ void load(const indexer_args &a, int32_t b) {
         const int g = lane_id() / 4, t = lane_id() % 4;
@@ -32,7 +32,6 @@ struct score_query {
 #pragma unroll
             for (int c = 0; c < KEY_PIECES; c++)
                 q[n][c] = __ldg((const uint4 *)(row + c * 64));
-            w[n] = __ldg((const float2 *)indexer_row<INDEXER_W>(a, b) + n * 4 + t);
         }
     }
 };
@@ -42,13 +41,15 @@ template <int STAGES> struct scorer {
     static constexpr int AHEAD = STAGES - 1;
 
     const indexer_args &a;
-    uint4              *ring;   /* of this thread: [STAGES][2 * KEY_PIECES][WARP] */
+    uint32_t            ring, w;  /* shared, of this thread: [STAGES][2 * KEY_PIECES][WARP]; weights of heads 2t and 2t + 1 */
     const int32_t      *table;
     int32_t             begin, end, mine, pages, coming;  /* mine: tiles of this warp; pages: of 32 of them, and of the next 32 */
 
     __device__ __forceinline__ scorer(const indexer_args &args, score_ring<STAGES> &r, int32_t b, int32_t begin_, int32_t end_)
-        : a(args), ring(&r.piece[warp_id()][0][0][lane_id()]), table((const int32_t *)indexer_row<INDEXER_PAGE_TABLE>(args, b)),
-          begin(begin_), end(end_) {
+        : a(args), ring(shared_address(&r.piece[warp_id()][0][0][lane_id()])), w(shared_address(&r.w[warp_id()][lane_id() % 4])),
+          table((const int32_t *)indexer_row<INDEXER_PAGE_TABLE>(args, b)), begin(begin_), end(end_) {
+        r.w[warp_id()][lane_id()] = __ldg((const float2 *)indexer_row<INDEXER_W>(a, b) + lane_id());
+        __syncwarp();
         mine = max((end - begin + TILE - 1) / TILE - warp_id() + SCORE_WARPS - 1, 0) / SCORE_WARPS;
         coming = page_of(lane_id());
     }
@@ -70,7 +71,7 @@ template <int STAGES> struct scorer {
             const int64_t page = __shfl_sync(ALL_LANES, pages, tile % WARP);
             const int g = lane_id() / 4, t = lane_id() % 4, e = entry(tile);
             const char *key = indexer_row<INDEXER_KEYS>(a, page * INDEXER_PAGE + e % INDEXER_PAGE + g) + t * 16;
-            const uint32_t to = shared_address(ring + tile % STAGES * (2 * KEY_PIECES * WARP));
+            const uint32_t to = ring + tile % STAGES * (2 * KEY_PIECES * WARP * 16);
 #pragma unroll
             for (int half = 0; half < 2; half++)
 #pragma unroll
@@ -82,7 +83,7 @@ template <int STAGES> struct scorer {
     }
 
     __device__ __forceinline__ void multiply(const score_query &query, int32_t tile, float (&sum)[N_TILES][4]) const {
-        const uint32_t from = shared_address(ring + tile % STAGES * (2 * KEY_PIECES * WARP));
+        const uint32_t from = ring + tile % STAGES * (2 * KEY_PIECES * WARP * 16);
 #pragma unroll
         for (int c = 0; c < KEY_PIECES; c++) {
             const uint4 k0 = load16_shared(from + c * WARP * 16), k8 = load16_shared(from + (KEY_PIECES + c) * WARP * 16);
@@ -97,15 +98,17 @@ template <int STAGES> struct scorer {
     }
 
     /* Lane t = 0 of four gets the score of entry g, t = 1 that of entry g + 8. */
-    static __device__ __forceinline__ float weigh(const score_query &query, const float (&sum)[N_TILES][4]) {
+    __device__ __forceinline__ float weigh(const float (&sum)[N_TILES][4]) const {
         float s[2] = {0, 0};
 #pragma unroll
-        for (int n = 0; n < N_TILES; n++)
+        for (int n = 0; n < N_TILES; n++) {
+            const uint2 pair = load8_shared(w + n * 32);
 #pragma unroll
             for (int half = 0; half < 2; half++) {
-                s[half] = fmaf(fmaxf(sum[n][half * 2], 0.f), query.w[n].x, s[half]);
-                s[half] = fmaf(fmaxf(sum[n][half * 2 + 1], 0.f), query.w[n].y, s[half]);
+                s[half] = fmaf(fmaxf(sum[n][half * 2], 0.f), __uint_as_float(pair.x), s[half]);
+                s[half] = fmaf(fmaxf(sum[n][half * 2 + 1], 0.f), __uint_as_float(pair.y), s[half]);
             }
+        }
         const bool odd = lane_id() % 2;
         const float mine = (odd ? s[1] : s[0]) + __shfl_xor_sync(ALL_LANES, odd ? s[0] : s[1], 1);
         return mine + __shfl_xor_sync(ALL_LANES, mine, 2);
@@ -124,7 +127,7 @@ template <int STAGES> struct scorer {
             copy_wait<AHEAD>();
             float sum[N_TILES][4] = {};
             multiply(query, tile, sum);
-            const float score = weigh(query, sum);
+            const float score = weigh(sum);
             const int32_t e = entry(tile) + t * 8 + g;
             if (t < 2 && e < end)
                 put(e - begin, score);

@@ -13,6 +13,7 @@
 struct page_share {
     int32_t parts, each, rest;  /* the first `rest` parts have each + 1 pages */
 
+    page_share(void) = default;
     __device__ __forceinline__ page_share(int32_t pages, int32_t blocks) {
         parts = min(pages, blocks);
         each = parts > 0 ? pages / parts : 0;

@@ -34,7 +34,7 @@ static __global__ void __launch_bounds__(SCORE_THREADS, 1)
 
 static const char *unfit(const struct problem *p, const struct device *d) {
     (void)p;
-    return d->smem_bytes < (int64_t)sizeof(score_ring<STAGES>) ? "needs 96 KB of shared memory a block" : NULL;
+    return d->smem_bytes < (int64_t)sizeof(score_ring<STAGES>) ? "needs 98 KB of shared memory a block" : NULL;
 }
 
 static size_t workspace(const struct problem *p, const struct device *d, const int32_t *tune) {
