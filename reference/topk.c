@@ -2,7 +2,6 @@
 #include "topk.h"
 
 #include <float.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +99,7 @@ static void fill_table(const struct problem *p, uint32_t set, int64_t b, int32_t
     int64_t  length = length_of(p, set, b), each = width(p) / PAGE, live = length > 0 ? (length + PAGE - 1) / PAGE : 0;
     for (int64_t j = 0; j < each; j++) {
         uint32_t place = rng_permute(key, ALL_PAGES, (uint32_t)(b * each + j));
-        page[j] = j < live ? 1 + (int32_t)place : j % 2 ? -1 : INT32_MAX - (int32_t)j;
+        page[j] = j < live ? 1 + (int32_t)place : j % 2 ? -2 - (int32_t)j : 0;
     }
 }
 

@@ -9,8 +9,8 @@
  *
  * n and max_n count entries. n, the live length, stands in device data alone: length[b] = n; ragged=1: anything in -1 .. n,
  * where a length below 0 means none, like 0. max_n sets the width of score and page_table, that is all that it may cost:
- * width = 64 * ceil(max_n / 64). Past a length score holds high values, +inf among them, and page_table numbers out of range:
- * neither must be looked at. Slots are anywhere in 64 .. 2^31 - 1 and all distinct; there is no cache behind them.
+ * width = 64 * ceil(max_n / 64). Past a length score holds high values, +inf among them, and page_table 0 or numbers below
+ * -1: neither must be looked at. Slots are anywhere in 64 .. 2^31 - 1 and all distinct; there is no cache behind them.
  *
  *   scores=random     N(0, 1)
  *   scores=plateau    7 of 8 entries score exactly 0.5, k / 2 or so lie above it, the rest below

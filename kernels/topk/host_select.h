@@ -42,7 +42,7 @@ static uint32_t select_border(const uint32_t *order, int64_t n, int64_t k, int64
 }
 
 /* slot[k] of one row; order: [n], room for what the scores become. page: the row of the table. */
-static void select_row(const float *score, int64_t n, int64_t k, const int32_t *page, uint32_t *order, int32_t *slot)
+static inline void select_row(const float *score, int64_t n, int64_t k, const int32_t *page, uint32_t *order, int32_t *slot)
 {
     int64_t above, chosen = 0;
     select_orders(score, n, order);

@@ -12,6 +12,7 @@ import sys
 
 # Small, and ragged: one request is full, one empty, slots of -1 lie between the others.
 INDEXER = ["-a", "batch=4", "-a", "ctx=1K", "-a", "max_ctx=4K", "-a", "ragged=1"]
+TOPK = ["-a", "batch=4", "-a", "n=3000", "-a", "max_n=4K", "-a", "k=100", "-a", "scores=plateau", "-a", "ragged=1"]
 PROBLEM = ["-a", "batch=4", "-a", "heads=8", "-a", "ctx=256", "-a", "window=16", "-a", "topk=32", "-a", "ragged=1"]
 
 BOTH = {
@@ -42,7 +43,13 @@ BOTH = {
     "assert": ("crash", r"signal 6|assert"),
     "exit0": ("crash", r"exit code 0"),
 }
+CHOICE = {
+    "other_ties": ("ok", ""),
+    "wrong_choice": ("wrong", r"request \d: number \d+ of the scores selected, from the highest down, is .*, should be"),
+    "past_length": ("wrong", r"slot\[.*none of the -?\d+ live entries"),
+}
 HOST = {
+    **CHOICE,
     "flat": ("ok", ""),
     "hidden_max": ("ok", ""),         # right: that its cost follows max_ctx is for test_growth.py to find
     "declared_max": ("ok", ""),
@@ -67,7 +74,8 @@ REFUSED = {
 
 
 def check(program, path, engine):
-    problem = INDEXER if os.path.basename(path)[:-len(".so")] in HOST else PROBLEM
+    name = os.path.basename(path)[:-len(".so")]
+    problem = TOPK if name in CHOICE else INDEXER if name in HOST else PROBLEM
     command = [program, "check", "--plugin", path, "-k", "plugin/*", "--device", engine, "--timeout", "2"] + problem
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
 
