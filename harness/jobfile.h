@@ -6,6 +6,7 @@
  *   kernels = attn/mma,attn/gather  ; comment   # comment
  *   batch = 1:64:*2
  *   skip = batch>16 ctx>=128K
+ *   device = cuda                 this section is for that engine alone, on the other it is left out
  */
 #ifndef KBENCH_JOBFILE_H
 #define KBENCH_JOBFILE_H

@@ -126,7 +126,8 @@ static void print_legend(FILE *out, const struct scalings *all, const struct rep
     char words[300];
     for (int i = 0; i < all->n; i++) open |= all->of[i].verdict == SCALING_OPEN, constant |= mostly_constant(&all->of[i]);
     text(words, sizeof(words), "time = t0 + a * size^exponent, or the larger of both%s%s",
-        constant ? "; (1.2x): in all, as most of it is t0" : "", open ? "; ?: may be above what is declared, noise leaves it open" : "");
+        constant ? "; (1.2x): in all, as most of it is t0" : "",
+        open ? "; ?: may be above what is declared, noise leaves it open" : "");
     fprintf(out, "\n%sgrowth%s: ", o->colour ? "\033[1m" : "", o->colour ? "\033[0m" : "");
     wrap_words(out, o->width, 8, 2, words);
 }

@@ -7,7 +7,7 @@
 #include "registry.h"
 
 const char *const scaling_word[4] = {"ok", "above", "open", ""};
-const double SCALING_FLAT = 1.05, SCALING_ROOM = 0.2;
+const double SCALING_FLAT = 1.05;
 static const double SAME_WORK = 0.98;
 
 /* Rows of one series are measured minutes apart. On a GPU with steady clocks that hardly shows; a CPU shares its caches and
@@ -15,6 +15,11 @@ static const double SAME_WORK = 0.98;
 static double apart_of(const struct row *row)
 {
     return strcmp(row->engine, "host") ? 0.005 : 0.05;
+}
+
+double scaling_room(const struct row *row)
+{
+    return strcmp(row->engine, "host") ? 0.2 : 0.5;
 }
 
 /* What the op says of a dim; NULL where this build doesn't know it. */
@@ -113,14 +118,19 @@ static int make_points(const struct row *const *row, int n, const char *dim, str
     return points;
 }
 
-/* The lower end of the steepest growth at the large sizes, as an exponent: between the last and what is a quarter of it. A kernel
- * that waits for something else at small sizes bends the fit, but not this. */
-static double tail_slope(const struct scaling_point *p, int n, double apart, bool low)
+/* The growth at the large sizes as an exponent: between the last and what is a quarter of it. A kernel that waits for something
+ * else at small sizes bends the fit, but not this. */
+struct slope {
+    double t, low, best;      /* of times, the least that their intervals allow, of the fastest rounds (as t where unknown) */
+};
+
+static struct slope tail_slope(const struct scaling_point *p, int n, double apart)
 {
-    int i = n - 1;
-    while (i > 0 && p[i].x * SCALING_SPREAD > p[n - 1].x) i--;
-    double to = low ? p[n - 1].lo * (1 - apart) : p[n - 1].t, from = low ? p[i].hi * (1 + apart) : p[i].t;
-    return log(to / from) / log(p[n - 1].x / p[i].x);
+    const struct scaling_point *to = &p[n - 1], *from = to;
+    while (from > p && from->x * SCALING_SPREAD > to->x) from--;
+    double span = log(to->x / from->x), best = to->best > 0 && from->best > 0 ? to->best / from->best : to->t / from->t;
+    double low = to->lo * (1 - apart) / (from->hi * (1 + apart));
+    return (struct slope){log(to->t / from->t) / span, log(low) / span, log(best) / span};
 }
 
 static enum scaling_verdict judge(const struct scaling *s, const struct scaling_point *p, int n, double apart)
@@ -132,9 +142,10 @@ static enum scaling_verdict judge(const struct scaling *s, const struct scaling_
         if (s->ratio_lo > SCALING_FLAT && best) return SCALING_ABOVE;
         return s->ratio > SCALING_FLAT ? SCALING_OPEN : SCALING_OK;
     }
-    double bar = s->declared + SCALING_ROOM;
-    if (s->fit.lo > bar && tail_slope(p, n, apart, true) > bar) return SCALING_ABOVE;
-    return s->fit.exponent > bar && tail_slope(p, n, apart, false) > bar ? SCALING_OPEN : SCALING_OK;
+    double bar = s->declared + scaling_room(s->last);
+    struct slope tail = tail_slope(p, n, apart);
+    if (s->fit.lo > bar && tail.low > bar && tail.best > bar) return SCALING_ABOVE;
+    return s->fit.exponent > bar && tail.t > bar ? SCALING_OPEN : SCALING_OK;
 }
 
 static void add_words(char *ret, size_t size, const char *words)

@@ -46,7 +46,10 @@ struct scalings {
 
 enum { SCALING_POINTS = 3, SCALING_SPREAD = 4 };   /* fewer sizes, or less between the first and the last: no fit */
 extern const double SCALING_FLAT;                  /* t(to) / t(from) up to which a cost counts as flat: 1.05 */
-extern const double SCALING_ROOM;                  /* of exponents above the declared one: 0.2 */
+
+/* Of exponents above the declared one. On a CPU what fits a cache at small sizes, scratch and all, goes to memory at large ones,
+ * and that alone is worth a third. */
+double scaling_room(const struct row *);                /* 0.2; on a CPU 0.5 */
 
 /* Points ascending in x > 0, three at least. apart: what times of rows differ by beyond their intervals, as a share of t. */
 struct fit scaling_fit(const struct scaling_point *, int n, double apart);

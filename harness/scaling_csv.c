@@ -7,8 +7,8 @@
 
 static const char *const before[] = {"op", "kernel", "engine"};
 static const char *const behind[] = {"tune", "cache", "seed", "dim", "unit", "points", "from", "to", "t_from_ns", "t_to_ns",
-    "ratio", "ratio_lo", "ratio_hi", "exponent", "exponent_lo", "exponent_hi", "model", "t0_ns", "a_ns", "declared", "ideal", "verdict",
-    "repeat"};
+    "ratio", "ratio_lo", "ratio_hi", "exponent", "exponent_lo", "exponent_hi", "model", "t0_ns", "a_ns", "declared", "ideal",
+    "verdict", "repeat"};
 
 static void put_header(struct csv_out *out, const struct table *table)
 {

@@ -25,7 +25,8 @@ int fail(struct trouble *trouble, struct place at, const char *format, ...)
     (array = must_grow(array, (size_t)(n) + 1, sizeof *(array)), memset(&(array)[n], 0, sizeof *(array)), &(array)[(n)++])
 
 /* The words that a section may use, beside dimensions and tune.NAME. */
-static const char *const section_keys[] = {"kernels", "skip-kernels", "first", "zip", "skip", "cache", "seed", "variant"};
+static const char *const section_keys[] = {"kernels", "skip-kernels", "first", "zip", "skip", "cache", "seed", "variant",
+    "device"};
 static const char *const global_keys[] = {"budget", "noise", "max-time", "rounds", "timeout", "include"};
 
 static bool one_of(const char *word, const char *const *words, int n)
@@ -203,6 +204,16 @@ static int set_cache(struct scope *scope, const char *word, struct place at, str
     return fail(trouble, at, "cache = %.60s: is not one of cold, hot, both", word);
 }
 
+/* A section that one engine alone runs: sizes for a CPU are none for a GPU. */
+static int set_device(struct scope *scope, const char *word, bool global, struct place at, struct trouble *trouble)
+{
+    if (global) return fail(trouble, at, "device: says which engine a section is for; for a whole run give --device");
+    scope->has_device = true;
+    if (!strcmp(word, "host")) return scope->device = HOST, 0;
+    if (!strcmp(word, "cuda")) return scope->device = CUDA, 0;
+    return fail(trouble, at, "device = %.60s: is not one of host, cuda", word);
+}
+
 static int set_seed(struct scope *scope, const char *word, struct place at, struct trouble *trouble)
 {
     char *end;
@@ -225,6 +236,7 @@ static int take_key(const struct job_key *key, bool global, struct scope *scope,
     if (!strcmp(name, "zip")) return add_zip(scope, value, at, trouble);
     if (!strcmp(name, "skip")) return add_condition(scope, value, at, trouble);
     if (!strcmp(name, "variant")) return add_fixed(scope, value, at, trouble);
+    if (!strcmp(name, "device")) return set_device(scope, value, global, at, trouble);
     if (!strcmp(name, "cache")) return set_cache(scope, value, at, trouble);
     if (!strcmp(name, "seed")) return set_seed(scope, value, at, trouble);
     if (one_of(name, global_keys, COUNT(global_keys)))

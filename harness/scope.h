@@ -68,8 +68,9 @@ struct scope {
     struct zip       *zip;
     struct condition *skip;
     struct fixed     *fixed;
-    bool              has_cache, has_seed;
+    bool              has_cache, has_seed, has_device;
     enum cache_choice cache;
+    enum engine       device;      /* of a section: runs on that engine alone */
     uint64_t          seed;
 };
 

@@ -20,7 +20,7 @@ struct sweep {
     struct builder         builder;
     const struct op      **op;             /* selected by any family */
     int                    n_ops;
-    int                    other_engine, skipped, invalid;
+    int                    other_engine, other_device, skipped, invalid;
     const struct entry    *other;
     char                   why[320];       /* of the first invalid problem */
     struct trouble         trouble;
@@ -42,16 +42,29 @@ static void note_ops(struct sweep *s, const struct selection *selection)
     }
 }
 
+static bool has_engine(const struct registry *r, enum engine engine)
+{
+    for (int i = 0; i < r->n; i++)
+        if (r->entry[i].kernel->engine == engine) return true;
+    return false;
+}
+
 static int build_family(struct sweep *s, const struct family *f)
 {
     struct selection selection;
     struct left_out  out = {0};
+    bool here = !f->section->has_device || f->section->device == s->machine->engine;
     int error = select_kernels(f, s->registry, s->machine->engine, &selection, &s->trouble);
+    if (error && !here && !has_engine(s->registry, f->section->device)) {   /* its kernels may well be unknown here */
+        selection_free(&selection);
+        return s->other_device++, 0;
+    }
     if (!error && f->section->n_axes + f->section->n_tunes + f->section->n_zips + f->section->n_skips && selection.n_ops)
         error = selection_unused(f->section, selection.op, selection.n_ops, s->registry, &s->trouble);
-    if (!error) error = family_expand(f, &selection, &s->builder, &out, &s->trouble);
+    s->other_device += !here;
+    if (!error && here) error = family_expand(f, &selection, &s->builder, &out, &s->trouble);
     note_ops(s, &selection);
-    s->other_engine += selection.other_engine;
+    s->other_engine += here ? selection.other_engine : 0;
     if (selection.other) s->other = selection.other;
     selection_free(&selection);
     s->skipped += out.skipped;
@@ -128,6 +141,8 @@ static int explain_nothing(struct sweep *s)
             "%d kernel%s match%s, but for the %s engine (%s), and this is the %s engine; choose it by --device %s",
             s->other_engine, s->other_engine == 1 ? "" : "s", s->other_engine == 1 ? "es" : "",
             engine_name(s->other->kernel->engine), s->other->name, engine, engine_name(s->other->kernel->engine));
+    if (s->other_device)
+        return fail(&s->trouble, here, "every section is for the other engine (device = ...), and this is the %s engine", engine);
     return fail(&s->trouble, here, "no kernel is left to run: -k, --skip and the job file's kernels have none in common");
 }
 

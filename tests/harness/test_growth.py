@@ -10,7 +10,7 @@ import sys
 
 PLANTED = os.path.abspath(sys.argv.pop(3))
 
-from common import expect, expect_exit, kbench, main, read_rows  # noqa: E402  (after the word that common.py does not know)
+from common import SOURCE, expect, expect_exit, kbench, main, read_rows  # noqa: E402  (after the word that common.py does not know)
 
 # A live context of 32 entries under a maximum of up to 262,208: whoever touches the width takes many times as long.
 SIZES = ["-a", "batch=2", "-a", "ctx=128", "-a", "max_ctx=8K,64K,1M", "--device", "host", "--max-time", "300ms"]
@@ -103,4 +103,12 @@ def hot_rows_are_not_judged(folder):
     expect([one["verdict"] for one in scaling(run)] == [""], f"{scaling(run)}")
 
 
-main(hidden_growth_fails, declared_growth_is_shown, flat_stays_flat, few_sizes_give_no_verdict, hot_rows_are_not_judged)
+def sweeps_plan(folder):
+    del folder
+    for name in sorted(os.listdir(os.path.join(SOURCE, "sweeps"))):
+        done = kbench("sweep", os.path.join(SOURCE, "sweeps", name), "--device", "host", "--dry-run")
+        expect_exit(done, 0)
+        expect("left out" not in done.stderr, f"{name}: no problem of it is refused", done)
+
+
+main(sweeps_plan, hidden_growth_fails, declared_growth_is_shown, flat_stays_flat, few_sizes_give_no_verdict, hot_rows_are_not_judged)

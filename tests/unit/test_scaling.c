@@ -169,12 +169,13 @@ static void is_hot(struct row *row) { strcpy(row->cache, "hot"); }
 static void is_probe_row(struct row *row) { row->checked_pct = NAN; }
 static void of_unknown_op(struct row *row) { strcpy(row->op, "scam"); }
 static void on_host(struct row *row) { strcpy(row->engine, "host"); }
+static void on_host_max(struct row *row) { declares_max(row), on_host(row); }
 static void had_fast_rounds(struct row *row) { row->t_min_ns = 900; }
 
 static void verdicts(void **state)
 {
     const double flat[] = {1000, 1004, 1010}, hidden[] = {1000, 1006, 1070}, max[] = {1000, 8000, 128000}, square[] = {1000, 64e3,
-        16.4e6}, falls[] = {1000, 900, 500};
+        16.4e6}, steep[] = {1000, 1000 * 15.8, 1000 * 601}, falls[] = {1000, 900, 500};
     (void)state;
     assert_int_equal(verdict_on(flat, 0.002, NULL), SCALING_OK);
     assert_int_equal(verdict_on(falls, 0.002, NULL), SCALING_OK);
@@ -187,6 +188,9 @@ static void verdicts(void **state)
     assert_int_equal(verdict_on(max, 0.002, declares_max), SCALING_OK);
     assert_int_equal(verdict_on(max, 0.002, declares_half), SCALING_ABOVE);
     assert_int_equal(verdict_on(square, 0.002, declares_max), SCALING_ABOVE);
+    assert_int_equal(verdict_on(steep, 0.002, declares_max), SCALING_ABOVE);
+    assert_int_equal(verdict_on(steep, 0.002, on_host_max), SCALING_OK);     /* caches end there */
+    assert_int_equal(verdict_on(square, 0.002, on_host_max), SCALING_ABOVE);
     assert_int_equal(verdict_on(flat, 0.002, declares_max), SCALING_OK);     /* better than declared is no failure */
     assert_int_equal(verdict_on(max, 0.002, is_hot), SCALING_UNJUDGED);
     assert_int_equal(verdict_on(max, 0.002, is_probe_row), SCALING_UNJUDGED);

@@ -209,6 +209,18 @@ static void test_job_files(void **state)
         "mix  cold 1: mix/cuda mix/gather\nscan  cold 1: scan/early");
 }
 
+/* A section may be for one engine alone; what it says is read and checked all the same, and [global] may speak of it. */
+static void test_devices(void **state)
+{
+    static const char content[] = "[global]\nmax_ctx = 8K\n[a]\nkernels = mix/*\ndevice = cuda\nbatch = 64\n[b]\nkernels = scan/*\n"
+                                  "device = host\nbatch = 2\n[c]\nkernels = mix/host_mma,mix/cuda\nbatch = 3\n";
+    (void)state;
+    assert_string_equal(plan_words(HOST, content, ""),
+        "scan batch=2,max_ctx=8K cold 1: scan/host_full scan/host_live\nmix batch=3 cold 1: mix/host_mma mix/host_gather");
+    assert_string_equal(plan_words(CUDA, content, ""),
+        "mix batch=64 cold 1: mix/cuda mix/gather\nmix batch=3 cold 1: mix/cuda mix/gather");
+}
+
 static void test_refusals(void **state)
 {
     static const char *const cases[][3] = {
@@ -267,6 +279,13 @@ static void test_refusals(void **state)
         {"[a]\nkernels = mix/*\nbudget = 30s\n", "", "t.ini:3: budget: holds for the whole run; put it into [global]"},
         {"[global]\nbudget = soon\n[a]\nkernels = mix/*\n", "",
             "t.ini:2: budget = soon: is not a time above 0, as in 30s, 2m or 500ms"},
+        {"[global]\ndevice = host\n[a]\nkernels = mix/*\n", "",
+            "t.ini:2: device: says which engine a section is for; for a whole run give --device"},
+        {"[a]\nkernels = mix/*\ndevice = gpu\n", "", "t.ini:3: device = gpu: is not one of host, cuda"},
+        {"[a]\nkernels = mix/*\ndevice = cuda\n", "",
+            "every section is for the other engine (device = ...), and this is the host engine"},
+        {"[a]\nkernels = mix/hots_mma\ndevice = cuda\n", "",
+            "t.ini:2: mix/hots_mma: no kernel matches; did you mean 'mix/host_mma'?"},
         {"[a]\nkernels = mix/*\ncache = warm\n", "", "t.ini:3: cache = warm: is not one of cold, hot, both"},
         {"[a]\nkernels = mix/*\nseed = x\n", "", "t.ini:3: seed = x: is not a whole number from 0 to 2^63-1"},
         {"[a]\nkernels = mix/*\nskip = batch\n", "", "t.ini:3: skip batch: <, <=, >, >=, = or != is expected behind batch"},
@@ -398,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_row),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_job_files),
+        cmocka_unit_test(test_devices),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_round_trip),
