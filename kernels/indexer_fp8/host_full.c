@@ -1,11 +1,11 @@
-/* indexer_fp8/host_full: the framework's chain over the whole maximum, pass after pass through memory: O(max_ctx) whatever is live.
+/* indexer_fp8/host_full: the framework's chain over the whole maximum, one operator after the other: O(max_ctx) whatever is live.
  * The code stands in indexer/host_full.h. */
 #include "indexer_fp8/host_keys.h"
 #include "indexer/host_full.h"
 
 KERNEL = {
     FOR_OP(indexer_fp8),
-    .note = "gather, cast, product, relu, weight, sum, scale and mask over the whole maximum, each a pass through memory",
+    .note = "gather, cast, product, relu, weight, sum, scale and mask over the whole maximum, each a pass of its own",
     .engine = HOST,
     .promises = CLEAN,
     .growth = {{"ctx", 0}, {"max_ctx", 1}},

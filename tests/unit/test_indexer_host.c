@@ -174,15 +174,16 @@ static void contexts_beyond_a_million_tokens(void **state)
     bind_free(&b);
 }
 
-/* What a server was started for must not cost memory where live pages alone are looked at. */
-static void workspace_of_live_follows_the_batch_alone(void **state)
+/* What a server was started for must not cost memory: 43 GB of logits once were set aside at capture. */
+static void workspaces_do_not_follow_the_maximum(void **state)
 {
     (void)state;
     struct device  device = {.sm_count = 4};
     struct problem narrow = problem(8, 512, 8192, 0, 0), wide = problem(8, 512, 1 << 22, 0, 0);
     size_t         a = kernel_indexer_host_live.workspace(&narrow, &device, (int32_t[4]){1});
     assert_int_equal(a, kernel_indexer_host_live.workspace(&wide, &device, (int32_t[4]){1}));
-    assert_true(kernel_indexer_host_full.workspace(&wide, &device, (int32_t[4]){1}) > 100 * a);
+    assert_int_equal(kernel_indexer_host_full.workspace(&narrow, &device, (int32_t[4]){1}),
+                     kernel_indexer_host_full.workspace(&wide, &device, (int32_t[4]){1}));
 }
 
 /* What is declared is what the code does: growth that the op does not need is said. */
@@ -203,7 +204,7 @@ int main(void)
         cmocka_unit_test(contexts_of_any_length), cmocka_unit_test(ragged_batches),
         cmocka_unit_test(lengths_that_shrink_leave_nothing_behind), cmocka_unit_test(results_repeat_bit_by_bit),
         cmocka_unit_test(pages_past_4_gigabytes), cmocka_unit_test(contexts_beyond_a_million_tokens),
-        cmocka_unit_test(workspace_of_live_follows_the_batch_alone), cmocka_unit_test(growth_is_declared),
+        cmocka_unit_test(workspaces_do_not_follow_the_maximum), cmocka_unit_test(growth_is_declared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
