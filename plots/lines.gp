@@ -25,10 +25,10 @@ set style line 10 lc rgb '#D8D8D8' lw 1 dt solid
 # Everything in its place by pixels: left to itself gnuplot spends a third of the height on gaps, and cuts long labels off.
 set tmargin at screen 1 - head / height
 set bmargin at screen foot / height
-set lmargin at screen 112.0 / width
+set lmargin at screen 122.0 / width
 set rmargin at screen 1 - 26.0 / width
 set label 1 title at screen 0.5, screen 1 - 20.0 / height center font ',17'
-set label 2 xname at screen 0.54, screen (foot - 56.0) / height center
+set label 2 xname at screen 0.55, screen (foot - 56.0) / height center
 set label 3 yname at screen 18.0 / width, screen (1 + (foot - head) / height) / 2 center rotate by 90
 set border 3 lw 1.2 lc rgb '#404040'
 set tics nomirror out scale 0.5 textcolor rgb '#202020'
