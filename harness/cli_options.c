@@ -13,16 +13,17 @@ const struct cli_command cli_commands[] = {
     {"plot", "RUN", "draw the plots of a run folder again"},
     {"report", "RUN", "the table of a run folder, for the terminal or as Markdown"},
     {"doctor", "", "engines, toolkit, libraries, timer floors, measured ceilings"},
+    {"precision", "", "what bf16 and fp8 keys of the indexer cost: recall, change of attention"},
     {0},
 };
 
-enum { LIST = 1, CHECK = 2, SWEEP = 4, PLOT = 8, REPORT = 16, DOCTOR = 32, RUNS = CHECK | SWEEP, ALL = 63 };
+enum { LIST = 1, CHECK = 2, SWEEP = 4, PLOT = 8, REPORT = 16, DOCTOR = 32, PRECISION = 64, RUNS = CHECK | SWEEP, ALL = 127 };
 
 const struct cli_option cli_options[] = {
     {"kernel", 'k', "GLOB[,GLOB]", OPT_LIST, AT(kernels), 0, RUNS, "kernels to run, as in 'attn/*'; repeatable"},
     {"skip", 0, "GLOB[,GLOB]", OPT_LIST, AT(skip_kernels), 0, RUNS, "kernels to leave out; repeatable"},
     {"first", 0, "GLOB[,GLOB]", OPT_LIST, AT(first), 0, RUNS, "kernels that lead their group: speed-up is over the first"},
-    {"axis", 'a', "DIM=LIST", OPT_AXIS, AT(axes), 0, RUNS,
+    {"axis", 'a', "DIM=LIST", OPT_AXIS, AT(axes), 0, RUNS | PRECISION,
         "values of a dimension: 1,16,64 or 8K:128K:*2 or 64:512:+64; repeatable"},
     {"zip", 0, "DIM,DIM", OPT_AXIS, AT(zips), 0, RUNS, "walk these axes together instead of crossing them"},
     {"tune", 't', "NAME=LIST", OPT_AXIS, AT(tunes), 0, RUNS,
@@ -31,7 +32,7 @@ const struct cli_option cli_options[] = {
         "one kernel on one problem, as in 'attn/mma batch=64,ctx=128K'"},
     {"cache", 0, "cold|hot|both", OPT_CACHE, AT(cache), AT(cache_given), RUNS,
         "no input in cache (default), all of it, or a row of each"},
-    {"seed", 0, "N", OPT_U64, AT(seed), AT(seed_given), RUNS, "seed of the data; default 1"},
+    {"seed", 0, "N", OPT_U64, AT(seed), AT(seed_given), RUNS | PRECISION, "seed of the data; default 1"},
     {"device", 0, "host|cuda[:N]|auto", OPT_DEVICE, AT(device), 0, RUNS | LIST | DOCTOR,
         "where to run; auto: a GPU where there is one"},
     {"plugin", 0, "FILE.so", OPT_LIST, AT(plugins), 0, RUNS | LIST,
@@ -44,9 +45,9 @@ const struct cli_option cli_options[] = {
         "stop timing a row when its interval is this narrow, in % of the median"},
     {"rounds", 0, "N", OPT_COUNT, AT(rounds), 0, SWEEP, "exactly so many rounds a row instead"},
     {"timeout", 0, "TIME", OPT_SECONDS, AT(timeout_s), 0, RUNS, "a check or sample that takes longer is a timeout"},
-    {"out", 0, "DIR", OPT_TEXT, AT(out), 0, SWEEP | PLOT, "run folder; default: results/runs/<time>-<sweep>"},
+    {"out", 0, "DIR", OPT_TEXT, AT(out), 0, SWEEP | PLOT | PRECISION, "run folder; default: results/runs/<time>-<sweep>"},
     {"resume", 0, "DIR", OPT_TEXT, AT(resume), 0, SWEEP, "finish the run in this folder"},
-    {"force", 0, NULL, OPT_FLAG, AT(force), 0, SWEEP | PLOT | REPORT, "overwrite what exists"},
+    {"force", 0, NULL, OPT_FLAG, AT(force), 0, SWEEP | PLOT | REPORT | PRECISION, "overwrite what exists"},
     {"dry-run", 'n', NULL, OPT_FLAG, AT(dry_run), 0, RUNS,
         "print the plan with an estimate of time and memory, run nothing"},
     {"show-config", 0, NULL, OPT_FLAG, AT(show_config), 0, RUNS,

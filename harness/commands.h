@@ -9,6 +9,7 @@
 /* check and sweep. */
 int command_sweep(struct cli *);
 int command_doctor(struct cli *);
+int command_precision(struct cli *);
 
 /* list: finds the devices, then calls command_list. */
 int command_list_all(struct cli *);
