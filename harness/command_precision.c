@@ -132,7 +132,8 @@ int command_precision(struct cli *cli)
     csv_head(&csv);
     run_all(cli, axis, &csv);
     int error = runfolder_write(folder, "precision.csv", csv.text);
-    if (error) die(EXIT_ENVIRONMENT, "%s/precision.csv: can't be written: %s; name another folder by --out", folder, strerror(error));
+    if (error)
+        die(EXIT_ENVIRONMENT, "%s/precision.csv: can't be written: %s; name another folder by --out", folder, strerror(error));
     printf("\nrows: %s/precision.csv\n", folder);
     csv_free(&csv);
     for (int a = 0; a < AXES; a++) axis_free(&axis[a]);

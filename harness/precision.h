@@ -7,13 +7,14 @@
  *   noise   Keys, queries and KV are independent gaussians. No entry stands out, so the 512th and the 513th score lie as close as
  *           they ever will, and what attention weighs has nothing to do with what the index scores: the worst case of both.
  *   text    What is known of such keys: neighbours are alike (entries of a segment of 64 share half of their variance), all keys
- *           share a direction, as they do after a learned norm, and 1 entry in 64 is relevant: it leans, by an exponentially distributed
- *           amount, towards a direction that the request's queries share, in the index and in attention alike. A few entries stand
- *           out; the rest of the selection fills up from the crowd.
+ *           share a direction, as they do after a learned norm, and 1 entry in 64 is relevant: it leans, by an amount that is
+ *           distributed exponentially, towards a direction that the request's queries share, in the index and in attention alike.
+ *           A few entries stand out; the rest of the selection fills up from the crowd.
  *
- * Index keys have the norm 128^0.5, as after their RMS norm; weights of heads are N(0.5, 1), so some are negative; attention logits of
- * entries that are not relevant have a standard deviation of 2. Real keys may be correlated otherwise, outliers in single dims above
- * all: a rotation spreads those before keys are quantised, which is why none are made here. Take results as an order of magnitude.
+ * Index keys have the norm 128^0.5, as after their RMS norm; weights of heads are N(0.5, 1), so some are negative; attention
+ * logits of entries that are not relevant have a standard deviation of 2, and at the edge of the selection no entry weighs less for
+ * it, which overstates what a swap there moves. Real keys may be correlated otherwise, outliers in single dims above all: a
+ * rotation spreads those before keys are quantised, which is why none are made here. Take results as an order of magnitude.
  *
  * Formats: bf16; fp8, e4m3 codes with an fp32 scale an entry (its largest magnitude over 448); and fp8 with queries in fp8 too, one
  * scale a head, as it is served. Scores are fp32 products and sums in each case, so that rounding of the operands alone counts.
@@ -55,7 +56,7 @@ void precision_run(const struct precision_problem *, struct precision_result ret
 
 /* The pieces. */
 
-/* Index queries [128][64] with heads side by side, and their weights; the direction that all of them share belongs to the request. */
+/* Index queries [128][64] with heads side by side, and their weights. */
 struct precision_index {
     float q[PRECISION_D][PRECISION_HEADS], w[PRECISION_HEADS];
 };
@@ -70,7 +71,7 @@ void precision_round(enum precision_format, const float *from, float *ret);
 
 float precision_score(const struct precision_index *, const float *key);
 
-/* The k best of n by score, the lower entry first among equals: entries, best first. Returns how many: k, or n where that is less. */
+/* The k best of n by score, the lower entry first among equals: entries, best first. Returns how many: k, or n if less. */
 int64_t precision_select(const float *score, int64_t n, int64_t k, int32_t *ret);
 
 /* Share of the n selected whose true score is at least the n-th best; best: of the true scores. */

@@ -5,8 +5,8 @@
  * w is what the model makes of it, the factor 128^-0.5 * 64^-0.5 included, and may be negative. No paging, no mask, no scale of a
  * key: those are the ops indexer and indexer_fp8.
  *
- * q and k come twice, as fp32 and as bf16: the same values, which bf16 holds exactly, so that every kernel computes the same logits.
- * A kernel's `reads` says which it reads; the others hold NaN for it. w is fp32 for all.
+ * q and k come twice, as fp32 and as bf16: the same values, which bf16 holds exactly, so that every kernel computes the same
+ * logits. A kernel's `reads` says which it reads; the others hold NaN for it. w is fp32 for all.
  *
  * A row of each tensor is all of one request: keys of a request lie without gaps. Source: the score of DeepSeek-V4's indexer.
  */

@@ -1,4 +1,4 @@
-/* hc_pre/bf16_splitk: reads the bf16 state as it stands, no casts: mma.sync over pieces of K, the square sum from the same registers.
+/* hc_pre/bf16_splitk: bf16 state as it stands, no casts: mma.sync over pieces of K, the square sum from the same registers.
  * A block takes 16 tokens and one of up to 64 pieces of K; its warps' sums meet in shared memory, the pieces' sums in L2, where the
  * block that comes last adds them up, in a fixed order. Moves x once and w once for every 16 tokens, all but the first from L2.
  * Limit: three latencies in a row: the loads, the counter, the partial sums.
@@ -49,7 +49,7 @@ struct chunk {
     }
 };
 
-/* A warp's sums to shared memory: tokens g and g + 8, outputs 8 nt + 2 t and the next; the square sum of a token is in four lanes. */
+/* A warp's sums to shared memory: tokens g and g + 8, outputs 8 nt + 2 t and the next; a token's square sum is in four lanes. */
 static __device__ __forceinline__ void give(float (*sum)[SUMS], const float (&mix)[NT][4], float (&square)[2]) {
     const int g = lane_id() / 4, t = lane_id() % 4;
 #pragma unroll
@@ -73,7 +73,8 @@ static __device__ __forceinline__ float4 add(float4 x, float4 y) {
 static constexpr int PARTS = 8, LOADS = 8;  /* of the combine: threads that share an output at most; loads in flight */
 
 /* By the last block of a tile: the pieces' sums of its tokens to the outputs. `parts` threads share four outputs. */
-static __device__ __forceinline__ void combine(const hc_args &a, const partial *part, int32_t splits, int32_t first, float4 *shared) {
+static __device__ __forceinline__ void combine(const hc_args &a, const partial *part, int32_t splits, int32_t first,
+                                               float4 *shared) {
     const int32_t tokens = min(TILE, a.batch - first), quads = tokens * QUADS, parts = min(PARTS, THREADS / quads);
     const int32_t mine = (int32_t)threadIdx.x, quad = mine % quads, share = mine / quads;
     float4 sum = make_float4(0, 0, 0, 0);

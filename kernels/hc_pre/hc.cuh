@@ -38,8 +38,8 @@ static __device__ __forceinline__ float dot4(float4 x, float4 y, float sum) {
     return fmaf(x.w, y.w, fmaf(x.z, y.z, fmaf(x.y, y.y, fmaf(x.x, y.x, sum))));
 }
 
-/* COUNT sums over all threads of a block, in a fixed order: within warps by shuffles, then over the warps. After it thread i < COUNT
- * returns sum i. shared: [COUNT][warps]. */
+/* COUNT sums over all threads of a block, in a fixed order: within warps by shuffles, then over the warps. Thread i < COUNT gets
+ * sum i. shared: [COUNT][warps]. */
 template <int COUNT, int THREADS>
 static __device__ __forceinline__ float block_sums(const float (&part)[COUNT], float (*shared)[THREADS / WARP]) {
 #pragma unroll

@@ -6,7 +6,7 @@
 
 static constexpr int CAST_THREADS = 256, CAST_EACH = 2;  /* groups of 8 values a thread */
 
-/* A request a row of blocks, `groups` of 8 values in it; dense in `to`. A thread's groups lie a block apart, all loads in flight. */
+/* A request a row of blocks, `groups` of 8 values in it; dense in `to`. A thread's groups lie a block apart, loads in flight. */
 static __global__ void __launch_bounds__(CAST_THREADS) indexer_gemm_cast(struct arg from, uint4 *to, int32_t groups) {
     const int32_t first = (int32_t)(blockIdx.x * CAST_THREADS * CAST_EACH + threadIdx.x);
     const float4 *row = (const float4 *)dense_request(from, blockIdx.y);

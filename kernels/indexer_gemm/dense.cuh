@@ -1,4 +1,4 @@
-/* What the CUDA kernels of op indexer_gemm share: tensors as a kernel parameter, and tiles of entries shared out over the blocks. */
+/* What the CUDA kernels of op indexer_gemm share: tensors as a kernel parameter, and tiles of entries shared out over blocks. */
 #ifndef KBENCH_INDEXER_GEMM_DENSE_CUH
 #define KBENCH_INDEXER_GEMM_DENSE_CUH
 

@@ -69,7 +69,7 @@ static __device__ __forceinline__ void multiply(float (&sum)[KEYS][OWN], uint32_
     }
 }
 
-/* Eight neighbouring lanes hold parts of 8 keys; lane l of them gets the whole of key l. Half of the keys change hands at a step. */
+/* Eight neighbouring lanes hold parts of 8 keys; lane l of them gets the whole of key l. Half of the keys move at each step. */
 static __device__ __forceinline__ float sum_lanes(float (&part)[KEYS]) {
 #pragma unroll
     for (int step = 4; step > 0; step /= 2) {

@@ -1,4 +1,4 @@
-/* indexer_gemm/host_bf16: bf16 keys by AMX tiles or AVX512-BF16, elsewhere widened block by block. The code stands in host_score.h. */
+/* indexer_gemm/host_bf16: bf16 keys by AMX tiles or AVX512-BF16, elsewhere widened block by block: see host_score.h. */
 #define SCORE_BF16 1
 #include "indexer_gemm/host_score.h"
 

@@ -180,7 +180,8 @@ static void host_kernels_are_right(void **state)
 {
     (void)state;
     const int64_t entries[] = {1, 3, 7, 8, 9, 63, 64, 65, 511, 512, 513, 1100};
-    for (int i = 0; i < 12; i++) assert_true(check_paths(problem(1 + i % 3, entries[i] * 4 + i % 4), (uint32_t)i, i % 2 * 48) >= 12);
+    for (int i = 0; i < 12; i++)
+        assert_true(check_paths(problem(1 + i % 3, entries[i] * 4 + i % 4), (uint32_t)i, i % 2 * 48) >= 12);
 }
 
 /* bf16 products are exact in fp32: what path and how many threads must not show beyond the order of additions, and not at all where
