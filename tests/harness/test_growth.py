@@ -111,4 +111,5 @@ def sweeps_plan(folder):
         expect("left out" not in done.stderr, f"{name}: no problem of it is refused", done)
 
 
-main(sweeps_plan, hidden_growth_fails, declared_growth_is_shown, flat_stays_flat, few_sizes_give_no_verdict, hot_rows_are_not_judged)
+main(sweeps_plan, hidden_growth_fails, declared_growth_is_shown, flat_stays_flat, few_sizes_give_no_verdict,
+     hot_rows_are_not_judged)

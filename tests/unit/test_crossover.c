@@ -37,7 +37,8 @@ static void winners(void **state)
 {
     (void)state;
     struct row row[] = {make_row("mix/slow", 1, 1024, 200, 0.001), make_row("mix/near", 1, 1024, 101.9, 0.001),
-        make_row("mix/fast", 1, 1024, 100, 0.001), make_row("mix/wide", 1, 1024, 120, 0.25), make_row("mix/far", 1, 1024, 103, 0.001)};
+        make_row("mix/fast", 1, 1024, 100, 0.001), make_row("mix/wide", 1, 1024, 120, 0.25),
+        make_row("mix/far", 1, 1024, 103, 0.001)};
     struct contest c = contest_of(row, 5);
     assert_ptr_equal(c.best, &row[2]);
     assert_int_equal(c.n_ties, 3);                   /* within 2 %, or an interval that reaches it */
