@@ -1,6 +1,6 @@
 /* indexer_gemm on the CPU: blocks of keys times the packed queries of a request, by the matrix products of attention, then relu,
- * weights and the sum over heads while the block is in cache. Includer: SCORE_BF16, 0 or 1, which twins are read (so: no include
- * guard).
+ * weights and the sum over heads while the block is in cache. Includer: SCORE_BF16, 0 or 1, which twins are read
+ * (so: no include guard).
  *  A thread takes pieces of a request. Keys are read where they lie: fp32 rows, or rows of pairs of bf16; they are copied only
  * where a block is short, or where bf16 has to be widened for a processor without bf16 products.
  */
