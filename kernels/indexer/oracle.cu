@@ -19,7 +19,7 @@ struct oracle_bf16 {
     }
 };
 
-static __global__ void __launch_bounds__(ORACLE_THREADS) indexer_oracle(const __grid_constant__ indexer_args a) {
+static __global__ void __launch_bounds__(ORACLE_THREADS, 2) indexer_oracle(const __grid_constant__ indexer_args a) {
     __shared__ oracle_shared sh;
     oracle_page<oracle_bf16>(a, sh);
 }

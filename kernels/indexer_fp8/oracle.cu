@@ -24,7 +24,7 @@ struct oracle_fp8 {
     }
 };
 
-static __global__ void __launch_bounds__(ORACLE_THREADS) indexer_fp8_oracle(const __grid_constant__ indexer_args a) {
+static __global__ void __launch_bounds__(ORACLE_THREADS, 2) indexer_fp8_oracle(const __grid_constant__ indexer_args a) {
     __shared__ oracle_shared sh;
     oracle_page<oracle_fp8>(a, sh);
 }
