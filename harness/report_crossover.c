@@ -10,8 +10,9 @@ static char *cell_text(const struct map_cell *cell, char *ret)
 {
     int n = 0;
     for (int i = 0; i < cell->n; i++) ret[n++] = (char)('a' + cell->kernel[i]);
+    if (!cell->there) ret[n++] = '.';
     ret[n] = '\0';
-    return strcpy(ret, cell->there ? ret : ".");
+    return ret;
 }
 
 static bool any_tie(const struct map *map)
