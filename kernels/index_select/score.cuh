@@ -48,8 +48,6 @@ template <int STAGES> struct scorer {
     __device__ __forceinline__ scorer(const indexer_args &args, score_ring<STAGES> &r, int32_t b, int32_t begin_, int32_t end_)
         : a(args), ring(shared_address(&r.piece[warp_id()][0][0][lane_id()])), w(shared_address(&r.w[warp_id()][lane_id() % 4])),
           table((const int32_t *)indexer_row<INDEXER_PAGE_TABLE>(args, b)), begin(begin_), end(end_) {
-        r.w[warp_id()][lane_id()] = __ldg((const float2 *)indexer_row<INDEXER_W>(a, b) + lane_id());
-        __syncwarp();
         mine = max((end - begin + TILE - 1) / TILE - warp_id() + SCORE_WARPS - 1, 0) / SCORE_WARPS;
         coming = page_of(lane_id());
     }
@@ -114,14 +112,17 @@ template <int STAGES> struct scorer {
         return mine + __shfl_xor_sync(ALL_LANES, mine, 2);
     }
 
-    /* q is loaded while the first keys are on their way. */
+    /* q is asked for while the first page numbers are on their way, and is there when the first keys are. */
     template <class PUT> __device__ __forceinline__ void run(int32_t b, PUT put) {
+        const int g = lane_id() / 4, t = lane_id() % 4;
+        const float2 weight = __ldg((const float2 *)indexer_row<INDEXER_W>(a, b) + lane_id());
+        score_query query;
+        query.load(a, b);
 #pragma unroll
         for (int i = 0; i < AHEAD; i++)
             copy(i);
-        score_query query;
-        query.load(a, b);
-        const int g = lane_id() / 4, t = lane_id() % 4;
+        store8_shared(w + (lane_id() - t) * 8, weight.x, weight.y);
+        __syncwarp();
         for (int32_t tile = 0; tile < mine; tile++) {
             copy(tile + AHEAD);
             copy_wait<AHEAD>();
@@ -133,6 +134,7 @@ template <int STAGES> struct scorer {
                 put(e - begin, score);
         }
         copy_wait<0>();
+        __syncwarp();  /* nobody overwrites weights that others still read */
     }
 };
 

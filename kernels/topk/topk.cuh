@@ -125,8 +125,10 @@ static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b
     select_clear(sh.select, TOPK_THREADS);
     if constexpr (PEERS::MOST > 1)
         if (row.length <= alone) {
-            if (peers.rank() > 0)
+            if (peers.rank() > 0) {
+                copy_wait_all();
                 return;
+            }
             peers.alone();
             row.step = topk_row::ROUND;
         }
