@@ -27,8 +27,12 @@ def scaling(folder):
 
 
 def hidden_growth_fails(folder):
-    run = os.path.join(folder, "run")
-    done = sweep("hidden_max", run, "--no-plots")
+    for turn in range(3):   # a machine as busy as can be leaves it open, and says so
+        run = os.path.join(folder, f"run{turn}")
+        done = sweep("hidden_max", run, "--no-plots")
+        if done.returncode:
+            break
+        expect([one["verdict"] for one in scaling(run)] == ["open"], f"{scaling(run)}", done)
     expect_exit(done, 1)
     rows = read_rows(run)
     expect(all(row["status"] == "ok" for row in rows), "the rows themselves are right", done)
@@ -51,9 +55,9 @@ def hidden_growth_fails(folder):
     # The line that repeats it does.
     words = shlex.split(one["repeat"])
     expect(words[:2] == ["./kbench", "sweep"] and "max_ctx=8K,64K,1M" in words and "ctx=128" in words, one["repeat"])
-    repeated = kbench(*words[1:], "--skip", "indexer/*", "--max-time", "300ms", "--no-plots", "--out",
-                      os.path.join(folder, "again"))
-    expect_exit(repeated, 1)
+    again = os.path.join(folder, "again")
+    repeated = kbench(*words[1:], "--skip", "indexer/*", "--max-time", "300ms", "--no-plots", "--out", again)
+    expect([one["verdict"] in ("above", "open") for one in scaling(again)] == [True], "the line repeats it", repeated)
 
 
 def declared_growth_is_shown(folder):
