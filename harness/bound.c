@@ -53,6 +53,7 @@ struct verdict verdict_of_error(struct bound *bound, int error, const char *what
     enum status status = error == DEV_OOM ? STATUS_OOM : bound->w->dev->ops->unsupported(error) ? STATUS_UNSUPPORTED : STATUS_CRASH;
     struct verdict ret = {.status = status, .err_rel = NAN, .checked_pct = NAN};
     const char *words = bound->w->dev->ops->error_text(bound->w->dev, error);
-    text(ret.reason, sizeof ret.reason, "%s: %s", what, error == DEV_OOM && *bound->w->error ? bound->w->error : words);
+    bool told = (error == DEV_OOM || error == DEV_FORBIDDEN) && *bound->w->error;   /* by whoever failed, in its own words */
+    text(ret.reason, sizeof ret.reason, "%s: %s", what, told ? bound->w->error : words);
     return ret;
 }

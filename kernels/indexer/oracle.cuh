@@ -11,10 +11,14 @@ struct oracle_shared {
     double q[INDEXER_HEADS][ORACLE_CHUNK], k[ORACLE_CHUNK][INDEXER_PAGE + 1], part[ORACLE_THREADS / INDEXER_PAGE][INDEXER_PAGE];
 };
 
-/* F: element d of head `head` of request b, element d of an entry of a page, and the entry's scale. */
+/* F: element d of head `head` of request b, element d of an entry of a page, and the entry's scale. Past the live length the op
+ * leaves logits open, and an oracle says so. */
 template <class F> static __device__ __forceinline__ void oracle_page(const indexer_args &a, oracle_shared &sh) {
     const int32_t pages = a.width / INDEXER_PAGE, b = (int32_t)(blockIdx.x / pages), page = (int32_t)(blockIdx.x % pages);
     const int32_t length = indexer_length(a, b), tid = (int32_t)threadIdx.x, entry = tid % INDEXER_PAGE, group = tid / INDEXER_PAGE;
+    double *logit = (double *)indexer_row<INDEXER_LOGITS>(a, b) + (int64_t)page * INDEXER_PAGE + entry;
+    if (group == 0 && page * INDEXER_PAGE + entry >= length)
+        *logit = __longlong_as_double((long long)UNSPECIFIED_BITS);
     if (page * INDEXER_PAGE >= length)
         return;
     const int32_t slot = indexer_slot(a, b, page);
@@ -47,7 +51,7 @@ template <class F> static __device__ __forceinline__ void oracle_page(const inde
 #pragma unroll
         for (int g = 0; g < ORACLE_THREADS / INDEXER_PAGE; g++)
             all += sh.part[g][entry];
-        ((double *)indexer_row<INDEXER_LOGITS>(a, b))[(int64_t)page * INDEXER_PAGE + entry] = all * F::scale(a, slot, entry);
+        *logit = all * F::scale(a, slot, entry);
     }
 }
 
