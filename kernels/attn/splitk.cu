@@ -201,7 +201,7 @@ struct split_plan {
 };
 
 /* Nanoseconds that a plan ought to take: one start (lengths, slots, first rows, q, one after another), then rounds of tiles, a gap
- * between two; at least what memory needs; the merge, which loads 8 parts at a time and moves all. Figures were fitted on an H200. */
+ * between two; at least what memory needs; the merge, which loads 8 parts at a time and moves all. Fitted on an H200. */
 static int64_t plan_cost(const struct problem *p, const struct device *d, const split_plan &plan) {
     const int64_t start = 6800, tile[WIDTHS] = {750, 1160, 1940}, gap = 1000, merge = 800;
     const int64_t batch = p->dim[ATTN_BATCH], n = p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK], tiles = (n + 31) / 32;

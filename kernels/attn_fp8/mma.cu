@@ -1,5 +1,5 @@
-/* attn_fp8/mma: four warps of a block copy the entries of a request as they are, eight turn codes into halves in registers, once for
- * each of the two products, and make these by mma.sync, for up to 32 heads. See ring.cuh and mma.cuh.
+/* attn_fp8/mma: four warps of a block copy the entries of a request as they are, eight turn codes into halves in registers, once
+ * for each of the two products, and make these by mma.sync, for up to 32 heads. See ring.cuh and mma.cuh.
  * Limit: instructions and latency of a tile on one SM a (request, 32 heads); without a split, small batches leave SMs idle.
  */
 #include "mma.cuh"

@@ -218,8 +218,8 @@ static __device__ __forceinline__ void fp8_scores(const fp8_shared<S> &sh, const
 }
 
 /* LPH lanes share a head: the base of its weights and the lane's own part of its running sum. The base follows the maximum only
- * where that has left it by more than LAG (base 2), so that hardly any tile after the first has sums to scale. Weights of 2^LAG are as
- * exact in half as 1. */
+ * where that has left it by more than LAG (base 2), so that hardly any tile after the first has sums to scale. Weights of 2^LAG are
+ * as exact in half as 1. */
 template <class S> struct fp8_softmax {
     static constexpr float LAG = FP8_LAG;
     float m, sum, sink, unit[S::DIM_WARPS];  /* unit: of the partial scores, with the factor that makes them exponents of 2 */
@@ -429,7 +429,8 @@ template <class S> struct fp8_sums {
 
 private:
     /* left: byte of the lane's scale; negative: no entry. */
-    __device__ __forceinline__ void tile_in_passes(const fp8_shared<S> &sh, const fp8_places<S> &at, int stage, int buffer, int left) {
+    __device__ __forceinline__ void tile_in_passes(const fp8_shared<S> &sh, const fp8_places<S> &at, int stage, int buffer,
+        int left) {
         int to = __reduce_max_sync(ALL_LANES, left);
         to = to > max(unit, largest) ? min(to + ROOM, 254) : max(unit, largest);
         largest = to;

@@ -38,8 +38,8 @@ struct choice {
     int32_t      splits;
 };
 
-/* Microseconds of a choice, fitted on an H200: rounds of items on an SM, each a start (lengths, slots, first entries, q) and its tiles,
- * one after another; then the merge: a launch, a turn a part, and the parts to L2 and back. */
+/* Microseconds of a choice, fitted on an H200: rounds of items on an SM, each a start (lengths, slots, first entries, q) and its
+ * tiles, one after another; then the merge: a launch, a turn a part, and the parts to L2 and back. */
 static double cost_of(const struct problem *p, const struct device *d, int32_t heads, int32_t splits) {
     const int64_t groups = (p->dim[ATTN_HEADS] + heads - 1) / heads, items = p->dim[ATTN_BATCH] * groups * splits;
     const int64_t tiles = (p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK] + WARP - 1) / WARP, longest = (tiles + splits - 1) / splits;

@@ -1,5 +1,5 @@
-/* index_select/fused: scores never leave the chip. Live pages are shared out evenly over one block an SM; a block keeps the scores of
- * its piece of a request in shared memory and writes its k best, the last of a request's blocks (or of its clusters, where
+/* index_select/fused: scores never leave the chip. Live pages are shared out evenly over one block an SM; a block keeps the scores
+ * of its piece of a request in shared memory and writes its k best, the last of a request's blocks (or of its clusters, where
  * the lists are long) selects from these. A piece of more than 16,384 entries is taken in chunks, each with the best so far.
  * Moves each live key once, q once a piece, and lists of 8 k bytes a piece through L2, whatever the context.
  * Limit: the memory's rate for keys; then the last block's own selection and the merge, one after the other.

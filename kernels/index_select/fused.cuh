@@ -228,7 +228,8 @@ template <class S> static __device__ __forceinline__ void fused_run(const fused_
         block.work_together(peers);
 }
 
-template <class S> static __global__ void __launch_bounds__(SCORE_THREADS, 1) index_select_fused(const __grid_constant__ fused_args a) {
+template <class S>
+static __global__ void __launch_bounds__(SCORE_THREADS, 1) index_select_fused(const __grid_constant__ fused_args a) {
     extern __shared__ __align__(16) char shared[];
     fused_run<S>(a, *(fused_shared<S> *)shared);
 }

@@ -51,7 +51,8 @@ static int launch(const struct call *call) {
     const indexer_args a = indexer_args_of(call);
     const struct arg logits = {call->workspace, (int64_t)a.width * 4};
     const int64_t pages = (int64_t)a.batch * a.width / INDEXER_PAGE, sms = call->device->sm_count;
-    index_select_score<<<(unsigned)(pages < sms ? pages : sms), SCORE_THREADS, sizeof(score_ring<STAGES>), call->stream>>>(a, logits);
+    const unsigned blocks = (unsigned)(pages < sms ? pages : sms);
+    index_select_score<<<blocks, SCORE_THREADS, sizeof(score_ring<STAGES>), call->stream>>>(a, logits);
     const int error = cudaGetLastError();
     if (error != cudaSuccess)
         return error;

@@ -9,7 +9,8 @@ static constexpr int THREADS = 256, ROUNDS = 4;  /* 16 KB of scores a block in f
 static __global__ void __launch_bounds__(THREADS) topk_gather(const __grid_constant__ topk_args a, int32_t blocks) {
     const int64_t b = blockIdx.x / blocks;
     const int32_t part = (int32_t)(blockIdx.x % blocks), step = blocks * THREADS * 4;
-    const char *score = (const char *)a.score.p + b * a.score.stride, *table = (const char *)a.page_table.p + b * a.page_table.stride;
+    const char *score = (const char *)a.score.p + b * a.score.stride;
+    const char *table = (const char *)a.page_table.p + b * a.page_table.stride;
     const int32_t length = __ldg((const int32_t *)((const char *)a.length.p + b * a.length.stride));
 
     uint32_t sum = 0;

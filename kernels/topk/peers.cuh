@@ -16,8 +16,8 @@ struct peers_none {
     static __device__ __forceinline__ void store(uint2 *mine, uint32_t, uint2 v) { *mine = v; }
 };
 
-/* A cluster; of one block where there are none, before sm_90. `mine` is a place in this block's shared memory; what is meant is the same place in that of block
- * `rank`, which may be this one. alone(): block 0 works by itself, the others have nothing to do. */
+/* A cluster; of one block where there are none, before sm_90. `mine` is a place in this block's shared memory; what is meant is the
+ * same place in that of block `rank`, which may be this one. alone(): block 0 works by itself, the others have nothing to do. */
 struct peers_cluster {
     static constexpr uint32_t MOST = 8;  /* what every device with clusters takes */
     uint32_t my_rank, blocks;

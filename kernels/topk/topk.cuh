@@ -34,7 +34,7 @@ struct topk_row {
 
     const char *score, *page_table;
     int32_t    *pages;                   /* [TOPK_CACHED][ROUND_PAGES], shared */
-    int32_t     length, first, step, n;  /* first: entry of this thread in round 0; step: entries a round of all blocks; n: rounds */
+    int32_t     length, first, step, n;  /* first: this thread's entry in round 0; step: entries a round of all blocks; n: rounds */
 
     __device__ __forceinline__ int rounds(void) const {
         return n;
@@ -61,7 +61,8 @@ struct topk_row {
             copy4_async(pages + round * ROUND_PAGES + threadIdx.x / PAGE_THREADS, page_at(round));
     }
     __device__ __forceinline__ uint32_t page(int round) const {
-        return (uint32_t)(round < TOPK_CACHED ? pages[round * ROUND_PAGES + (int)threadIdx.x / PAGE_THREADS] : __ldg(page_at(round)));
+        return (uint32_t)(round < TOPK_CACHED ? pages[round * ROUND_PAGES + (int)threadIdx.x / PAGE_THREADS]
+                                              : __ldg(page_at(round)));
     }
     /* All rounds of a thread stand at the same place in their pages. */
     __device__ __forceinline__ uint32_t slot(uint32_t page, int, int i) const {
@@ -111,8 +112,8 @@ template <class PEERS>
 static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b, PEERS peers, topk_shared &sh, bool eager,
     int32_t alone) {
     const int32_t begin = (int32_t)peers.rank() * topk_row::ROUND;
-    topk_row row = {(const char *)a.score.p + b * a.score.stride, (const char *)a.page_table.p + b * a.page_table.stride, sh.pages, 0,
-        begin + (int32_t)threadIdx.x * 4, (int32_t)peers.count() * topk_row::ROUND, 0};
+    topk_row row = {(const char *)a.score.p + b * a.score.stride, (const char *)a.page_table.p + b * a.page_table.stride, sh.pages,
+        0, begin + (int32_t)threadIdx.x * 4, (int32_t)peers.count() * topk_row::ROUND, 0};
     const topk_slots out = {(int32_t *)((char *)a.slot.p + b * a.slot.stride)};
 
     uint4 round0 = {};
