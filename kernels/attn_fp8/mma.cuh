@@ -544,12 +544,12 @@ static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_
     fp8_softmax<S> softmax;
     fp8_sums<S> sums;
     fp8_position<S> front = {0, 0}, middle = front, back = front;  /* tiles k + 1, k and k - 1 of the loop below */
+    q.fetch(a, fp8_request_of(work, (int32_t)blockIdx.x), (int32_t)blockIdx.x % work.groups * S::HEADS);
 
 #pragma unroll 1
     for (int32_t item = (int32_t)blockIdx.x; item < work.items; item += (int32_t)gridDim.x) {
         const int32_t b = fp8_request_of(work, item), first = item % work.groups * S::HEADS;
         const int32_t split = item / work.groups % work.splits;
-        q.fetch(a, b, first);
         const fp8_range range = fp8_range_of<S>(work, item, attn_length_of(a, b).n);
         const int32_t tiles = max(range.hi - range.lo + S::TILE - 1, 0) / S::TILE;
         softmax.clear(a, first);
@@ -579,6 +579,9 @@ static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_
                 barrier_wait(shared_address(&sh.full[front.stage]), front.parity);
                 fp8_scores<S>(sh, q, at, front.stage, (k + 1) & 1);
                 front = front.next();
+            } else if (k + 1 == tiles && item + (int32_t)gridDim.x < work.items) {
+                const int32_t next = item + (int32_t)gridDim.x;  /* the last scores are made: q of the next item, behind the sums */
+                q.fetch(a, fp8_request_of(work, next), next % work.groups * S::HEADS);
             }
         }
         if constexpr (SPLIT) {
