@@ -10,6 +10,10 @@
 
 enum { MAX_SETS = 8192 };
 
+/* Where a call needs little of what it is given (short rows of wide tensors, one of two twins), more sets than its tensors alone
+ * would ask for; but no more memory than this. */
+static const double MOST_BYTES = 2e9;
+
 /* Bytes of set 0's inputs that a call can touch. */
 static double touched_bytes(const struct workload *w)
 {
@@ -161,10 +165,29 @@ static int fill_ring(struct workload *w, char **stage)
     return error;
 }
 
+void workload_needs(struct workload *w, uint64_t reads)
+{
+    uint64_t outputs = 0;
+    for (int t = 0; t < w->n; t++)
+        if (is_output(&w->shape[t])) outputs |= 1ull << t;
+    double least = w->op->bytes(&w->problem, w->host[0], reads) - w->op->bytes(&w->problem, w->host[0], outputs);
+    if (least > 0 && (w->needed_bytes <= 0 || least < w->needed_bytes)) w->needed_bytes = least;
+}
+
+/* Sets whose needed bytes are `bytes`. */
+static double sets_of(const struct workload *w, double bytes)
+{
+    double touched = touched_bytes(w), needed = w->needed_bytes > 0 ? fmin(w->needed_bytes, touched) : touched, dense = 0;
+    for (int t = 0; t < w->n; t++)
+        if (w->shape[t].input) dense += (double)slot_bytes(&w->shape[t]) / (double)w->shape[t].share;
+    double sets = ceil(bytes / fmax(touched, 1)), more = fmin(ceil(bytes / fmax(needed, 1)), floor(MOST_BYTES / fmax(dense, 1)));
+    return fmax(sets, more);
+}
+
 int workload_ring(struct workload *w, double bytes, int placement)
 {
-    w->touched_bytes = touched_bytes(w);
-    double sets = ceil(bytes / fmax(w->touched_bytes, 1));
+    double sets = sets_of(w, bytes);
+    w->touched_bytes = w->needed_bytes > 0 ? fmin(w->needed_bytes, touched_bytes(w)) : touched_bytes(w);
     w->sets = sets < 1 ? 1 : sets > MAX_SETS ? MAX_SETS : (int)sets;
     if (bytes > 0 && w->sets < CHECK_SETS) w->sets = CHECK_SETS;
     free(w->ring);

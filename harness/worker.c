@@ -136,6 +136,9 @@ static int time_variants(struct worker *worker, struct timer *timer, struct boun
     for (int v = 0; v < job->group.n; v++)
         if (job->verdict[v].status == STATUS_OK) map[timer->n_lanes++] = v;
     if (!timer->n_lanes) return 0;
+    w->needed_bytes = 0;
+    for (int l = 0; l < timer->n_lanes; l++)
+        workload_needs(w, registry_find(&worker->registry, job->group.variant[map[l]].kernel)->kernel->reads);
     TRY(workload_ring(w, ring_bytes(worker), 0));
     for (int l = 0; l < timer->n_lanes; l++) {
         const struct variant *variant = &job->group.variant[map[l]];

@@ -61,6 +61,7 @@ struct workload {
     uint64_t          check_hash[MAX_TENSORS];             /* of the inputs as put */
     int               sets;                                /* in the ring */
     double            touched_bytes;                       /* of one set, inputs */
+    double            needed_bytes;                        /* the fewest of them that a kernel on the ring needs; 0: all */
     /* op.bytes and op.flop of a call, mean over the ring; reads of all inputs */
     double            bytes, flop;
     struct arg       *ring;                                /* sets x MAX_TENSORS */
@@ -87,6 +88,10 @@ int workload_ring(struct workload *, double bytes, int placement);
 int  workload_block(struct workload *, int which, size_t bytes, void **ret);   /* grow-only */
 void workload_release(struct workload *);                                      /* host side of a group; keeps blocks */
 void workload_close(struct workload *);
+
+/* Before workload_ring, for each kernel that will run on it: which tensors it reads (0: all). The ring is as long as the one that
+ * needs the fewest bytes asks for. */
+void workload_needs(struct workload *, uint64_t reads);
 
 /* Largest number of bytes that a group with this problem takes on the device, for the plan and for the words of an oom. */
 double workload_bytes(const struct problem *, double ring_bytes);
