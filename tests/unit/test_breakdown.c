@@ -1,0 +1,269 @@
+/* Fake record streams, right and with each fault. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base.h"
+#include "breakdown.h"
+
+enum { LAUNCHES = 20, CALLS = 2, NODES = 3 * CALLS, RECORDS = LAUNCHES * NODES };
+
+/* Replays of two calls, each a kernel of 1000 ns, 50 ns of nothing, a copy of 300 ns, and a kernel of 700 ns that begins 100 ns
+ * before the copy ends. Between calls 20 ns. Span of a call's two: 2 * (1000 + 50 + 300 + 600) + 20. */
+struct stream {
+    struct recording    r;
+    struct activity     a[2 * RECORDS];
+    struct capture_node node[NODES];
+};
+
+enum { CALL_NS = 1000 + 50 + 300 + 600, SPAN_NS = CALLS * CALL_NS + 20 };
+
+static void make(struct stream *s)
+{
+    static const struct { enum activity_kind kind; int at, ns; const char *name; } of[] = {
+        {ACTIVITY_KERNEL, 0, 1000, "first"}, {ACTIVITY_COPY, 1050, 300, "copy"}, {ACTIVITY_KERNEL, 1250, 700, "second"}};
+    memset(s, 0, sizeof *s);
+    for (int l = 0, n = 0; l < LAUNCHES; l++)
+        for (int c = 0; c < CALLS; c++)
+            for (int k = 0; k < 3; k++, n++) {
+                uint64_t at = 1000000 + (uint64_t)(l * 10000 + c * (CALL_NS + 20) + of[k].at);
+                s->a[n] = (struct activity){of[k].kind, 7 + (uint32_t)l, 100 + (uint64_t)(3 * c + k), at, at + (uint64_t)of[k].ns,
+                    k == 1 ? 4096 : 0, of[k].name};
+            }
+    for (int i = 0; i < NODES; i++) s->node[i] = (struct capture_node){100 + (uint64_t)i, i % 3 == 2 ? "tail" : ""};
+    s->r = (struct recording){.n = RECORDS, .n_nodes = NODES, .activity = s->a, .node = s->node, .launches = LAUNCHES,
+        .calls = CALLS, .nodes = NODES, .untraced_ns = SPAN_NS / CALLS};
+}
+
+static struct breakdown analyse(struct stream *s)
+{
+    struct breakdown b;
+    breakdown_make(&s->r, &b);
+    assert_true(b.busy_ns + b.gap_ns - b.overlap_ns == b.span_ns);
+    int64_t busy = 0, gaps = 0;
+    for (int i = 0; i < b.n; i++) busy += b.part[i].total_ns, gaps += b.part[i].gap_ns;
+    assert_true(busy == b.busy_ns);
+    assert_true(gaps == b.gap_ns);
+    return b;
+}
+
+static void adds_up(void **state)
+{
+    (void)state;
+    struct stream s;
+    make(&s);
+    struct breakdown b = analyse(&s);
+    assert_string_equal(b.failed, "");
+    assert_int_equal(b.used, LAUNCHES);
+    assert_int_equal(b.span_ns, LAUNCHES * SPAN_NS);
+    assert_int_equal(b.busy_ns, LAUNCHES * CALLS * 2000);
+    assert_int_equal(b.overlap_ns, LAUNCHES * CALLS * 100);
+    assert_int_equal(b.gap_ns, LAUNCHES * (CALLS * 50 + 20));
+    assert_true(b.kernels_per_call == 2);
+    assert_true(b.ratio == 1);
+    assert_true(b.mapped);
+    assert_int_equal(b.n, 3);
+    assert_string_equal(b.part[0].name, "first");
+    assert_string_equal(b.part[1].name, "second");
+    assert_string_equal(b.part[1].range, "tail");
+    assert_int_equal(b.part[1].count, LAUNCHES * CALLS);
+    assert_int_equal(b.part[1].min_ns, 700);
+    assert_int_equal(b.part[2].kind, ACTIVITY_COPY);
+    assert_int_equal(b.part[2].bytes, LAUNCHES * CALLS * 4096);
+    assert_int_equal(b.part[2].gap_ns, LAUNCHES * CALLS * 50);
+    assert_true(fabs(breakdown_call_ns(&b) - SPAN_NS / 2.0) < 1e-9);
+}
+
+/* Records arrive buffer by buffer, in any order. */
+static void order_is_nothing(void **state)
+{
+    (void)state;
+    struct stream s, t;
+    make(&s), make(&t);
+    for (int i = 0; i < RECORDS; i++) t.a[i] = s.a[(i * 7 + 5) % RECORDS];   /* 7 and 120 have no common divisor */
+    struct breakdown x = analyse(&s), y = analyse(&t);
+    assert_int_equal(x.span_ns, y.span_ns);
+    assert_int_equal(x.gap_ns, y.gap_ns);
+    assert_string_equal(y.failed, "");
+}
+
+static void one_kernel_inside_another(void **state)
+{
+    (void)state;
+    struct activity a[] = {{ACTIVITY_KERNEL, 1, 0, 100, 900, 0, "long"}, {ACTIVITY_KERNEL, 2, 0, 200, 300, 0, "short"},
+        {ACTIVITY_SET, 3, 0, 1000, 1010, 64, "set"}};
+    struct stream s = {.r = {.n = 3, .activity = a, .launches = 1, .calls = 1, .untraced_ns = NAN}};
+    struct breakdown b = analyse(&s);
+    assert_string_equal(b.failed, "");
+    assert_int_equal(b.span_ns, 910);
+    assert_int_equal(b.overlap_ns, 100);
+    assert_int_equal(b.gap_ns, 100);
+    assert_true(isnan(b.ratio));
+    assert_true(b.kernels_per_call == 2);
+}
+
+static void dropped(void **state)
+{
+    (void)state;
+    struct stream s;
+    make(&s);
+    s.r.dropped = 1;
+    struct breakdown b = analyse(&s);
+    assert_non_null(strstr(b.failed, "dropped"));
+}
+
+/* One launch in twenty may be lost, not two: what is left still adds up, and does not count it. */
+static void launches_left_out(struct stream *s, int64_t *(*counter)(struct breakdown *), void (*spoil)(struct stream *, int))
+{
+    make(s);
+    spoil(s, 4);
+    struct breakdown b = analyse(s);
+    assert_string_equal(b.failed, "");
+    assert_int_equal(b.used, LAUNCHES - 1);
+    assert_int_equal(*counter(&b), 1);
+    assert_int_equal(b.span_ns, (LAUNCHES - 1) * SPAN_NS);
+    assert_true(b.kernels_per_call == 2);
+    spoil(s, 4 + NODES);
+    b = analyse(s);
+    assert_int_equal(*counter(&b), 2);
+    assert_non_null(strstr(b.failed, "2 of 20 launches"));
+}
+
+static int64_t *zero_count(struct breakdown *b) { return &b->zero_time; }
+static int64_t *reversed_count(struct breakdown *b) { return &b->reversed; }
+static int64_t *double_count(struct breakdown *b) { return &b->duplicates; }
+static int64_t *missing_count(struct breakdown *b) { return &b->missing; }
+static void spoil_zero(struct stream *s, int i) { s->a[i].start_ns = s->a[i].end_ns = 0; }
+static void spoil_end(struct stream *s, int i) { s->a[i].end_ns = 0; }
+static void spoil_length(struct stream *s, int i) { s->a[i].end_ns = s->a[i].start_ns; }
+static void spoil_order(struct stream *s, int i) { s->a[i].end_ns = s->a[i].start_ns - 5; }
+static void spoil_double(struct stream *s, int i) { s->a[s->r.n++] = s->a[i]; }
+static void spoil_missing(struct stream *s, int i) { s->a[i] = s->a[--s->r.n]; }
+
+static void faulty_records(void **state)
+{
+    (void)state;
+    struct stream s;
+    launches_left_out(&s, zero_count, spoil_zero);
+    launches_left_out(&s, zero_count, spoil_end);
+    launches_left_out(&s, zero_count, spoil_length);
+    launches_left_out(&s, reversed_count, spoil_order);
+    launches_left_out(&s, double_count, spoil_double);
+    launches_left_out(&s, missing_count, spoil_missing);
+}
+
+/* What a whole buffer that came twice, or the loss of the first session, looks like. */
+static void whole_buffers(void **state)
+{
+    (void)state;
+    struct stream s;
+    make(&s);
+    for (int i = 0; i < RECORDS / 2; i++) spoil_double(&s, i);
+    struct breakdown b = analyse(&s);
+    assert_int_equal(b.duplicates, RECORDS / 2);
+    assert_string_not_equal(b.failed, "");
+    make(&s);
+    s.r.n = 0;
+    b = analyse(&s);
+    assert_int_equal(b.missing, RECORDS);
+    assert_non_null(strstr(b.failed, "no launch of 20"));
+    make(&s);
+    s.r.n = RECORDS / 2;
+    b = analyse(&s);
+    assert_int_equal(b.missing, RECORDS / 2);
+    assert_non_null(strstr(b.failed, "10 of 20 launches"));
+}
+
+static void foreign_records(void **state)
+{
+    (void)state;
+    struct stream s;
+    make(&s);
+    s.a[s.r.n++] = (struct activity){ACTIVITY_KERNEL, 99, 0, 5, 10, 0, "eager"};
+    struct breakdown b = analyse(&s);
+    assert_int_equal(b.unmatched, 1);
+    assert_non_null(strstr(b.failed, "belong to no launch"));
+    make(&s);
+    s.a[s.r.n++] = (struct activity){ACTIVITY_KERNEL, 7, 4711, 1000100, 1000200, 0, "of another graph"};
+    b = analyse(&s);
+    assert_int_equal(b.unmatched, 1);
+    assert_string_not_equal(b.failed, "");
+    make(&s);
+    s.r.n_nodes = 0;   /* no map: the number of nodes still says that one is too many */
+    s.a[s.r.n++] = (struct activity){ACTIVITY_KERNEL, 7, 4711, 1000100, 1000200, 0, "of another graph"};
+    b = analyse(&s);
+    assert_false(b.mapped);
+    assert_int_equal(b.unmatched, 1);
+    assert_string_not_equal(b.failed, "");
+}
+
+/* Three kernels in two calls can't be the same in each. */
+static void kernels_divide(void **state)
+{
+    (void)state;
+    struct stream s;
+    make(&s);
+    for (int i = 0; i < RECORDS; i += NODES) s.a[i].kind = ACTIVITY_SET;
+    struct breakdown b = analyse(&s);
+    assert_non_null(strstr(b.failed, "not the same in each"));
+}
+
+static void ratio_to_untraced(void **state)
+{
+    (void)state;
+    struct stream s;
+    make(&s);
+    s.r.untraced_ns = CALL_NS * 1.2;
+    struct breakdown b = analyse(&s);
+    assert_non_null(strstr(b.failed, "some are lost"));
+    make(&s);
+    s.r.untraced_ns = CALL_NS / 3.0;   /* thrice, but less than 3 us a kernel */
+    b = analyse(&s);
+    assert_string_equal(b.failed, "");
+    for (int i = 0; i < RECORDS; i++) s.a[i].start_ns = s.a[i].start_ns * 10, s.a[i].end_ns = s.a[i].end_ns * 10;
+    b = analyse(&s);
+    assert_non_null(strstr(b.failed, "shows the tracer"));
+}
+
+static void many_names(void **state)
+{
+    (void)state;
+    static struct activity a[MAX_PARTS + 20];
+    static char name[MAX_PARTS + 20][16];
+    for (int i = 0; i < COUNT(a); i++) {
+        text(name[i], sizeof name[i], "kernel%d", i);
+        a[i] = (struct activity){ACTIVITY_KERNEL, (uint32_t)i, 0, 1000 + 10 * (uint64_t)i, 1005 + 10 * (uint64_t)i, 0, name[i]};
+    }
+    struct stream s = {.r = {.n = COUNT(a), .activity = a, .launches = 1, .calls = 1, .untraced_ns = NAN}};
+    struct breakdown b = analyse(&s);
+    assert_int_equal(b.n, MAX_PARTS);
+    assert_string_equal(b.part[0].name, "others");
+    assert_int_equal(b.part[0].count, 21);
+}
+
+static void short_names(void **state)
+{
+    (void)state;
+    static const char *const of[][2] = {
+        {"gather", "gather"}, {"void split_kernel<64, (bool)1>(attn::args, float *)", "split_kernel<64, (bool)1>"},
+        {"void (anonymous namespace)::combine<(int)4>(Arg)", "combine<(int)4>"}, {"void a::b<c::d<1>>::run(int (*)(int))", "run"},
+        {"sm90_xmma_gemm_bf16", "sm90_xmma_gemm_bf16"}, {"", ""}, {"(anonymous namespace)::k()", "k"}};
+    char word[80];
+    for (int i = 0; i < COUNT(of); i++) assert_string_equal(kernel_short_name(of[i][0], word, sizeof word), of[i][1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(adds_up), cmocka_unit_test(order_is_nothing), cmocka_unit_test(one_kernel_inside_another),
+        cmocka_unit_test(dropped), cmocka_unit_test(faulty_records), cmocka_unit_test(whole_buffers),
+        cmocka_unit_test(foreign_records), cmocka_unit_test(kernels_divide), cmocka_unit_test(ratio_to_untraced),
+        cmocka_unit_test(many_names), cmocka_unit_test(short_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
