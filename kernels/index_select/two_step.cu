@@ -43,8 +43,10 @@ static size_t workspace(const struct problem *p, const struct device *d, const i
 }
 
 static int open_(const struct problem *p, const struct device *d, void **state) {
-    (void)p, (void)d, (void)state;
-    return cudaFuncSetAttribute(index_select_score, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(score_ring<STAGES>));
+    (void)p;
+    const int error = cudaFuncSetAttribute(index_select_score, cudaFuncAttributeMaxDynamicSharedMemorySize,
+        (int)sizeof(score_ring<STAGES>));
+    return error != cudaSuccess || d->sm < 90 ? error : cluster_open(d, state);
 }
 
 static int launch(const struct call *call) {
@@ -59,7 +61,7 @@ static int launch(const struct call *call) {
     const topk_args select = {logits, a.t[INDEXER_PAGE_TABLE], a.t[INDEXER_LENGTH], a.t[INDEX_SELECT_SLOT], a.width,
         (int32_t)call->problem->dim[INDEX_SELECT_K]};
     return call->device->sm < 90 ? radix_launch(select, a.batch, call->device, call->stream)
-                                 : cluster_launch(select, a.batch, call->device, 0, 8192, call->stream);
+                                 : cluster_launch(select, a.batch, call->device, call->state, 0, 8192, call->stream);
 }
 
 KERNEL = {
@@ -69,5 +71,6 @@ KERNEL = {
     .unfit = unfit,
     .workspace = workspace,
     .open = open_,
+    .close = cluster_close,
     .launch = launch,
 };

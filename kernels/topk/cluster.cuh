@@ -2,6 +2,7 @@
 #ifndef KBENCH_TOPK_CLUSTER_CUH
 #define KBENCH_TOPK_CLUSTER_CUH
 
+#include <stdlib.h>
 #include "radix.cuh"
 
 static __global__ void __launch_bounds__(TOPK_THREADS, 1)
@@ -11,31 +12,67 @@ static __global__ void __launch_bounds__(TOPK_THREADS, 1)
     topk_select(a, blockIdx.x / peers.count(), peers, sh, eager, alone);
 }
 
-/* Blocks a row: a power of two, no more than there are SMs for. Its room is no reason for few or many. wish: 0, or how many at
- * most. */
-static inline uint32_t cluster_blocks(int32_t batch, const struct device *d, int32_t wish) {
-    const int64_t most = wish ? wish : peers_cluster::MOST;
-    uint32_t blocks = 1;
-    while (blocks * 2 <= most && (wish || blocks * 2 * (int64_t)batch <= d->sm_count))
-        blocks *= 2;
-    return blocks;
+/* From open: how many clusters of 1, 2, 4 and 8 blocks run at once. The SMs of a device stand in groups that a cluster can't leave,
+ * and not all groups are alike: fewer than a division says. */
+struct cluster_state {
+    int32_t clusters[4];
+};
+
+struct cluster_config {
+    cudaLaunchConfig_t  config;
+    cudaLaunchAttribute shape[1];
+};
+
+static inline void cluster_configure(struct cluster_config *c, int log2, int64_t rows, cudaStream_t stream) {
+    *c = {};
+    c->shape[0].id = cudaLaunchAttributeClusterDimension;
+    c->shape[0].val.clusterDim.x = 1u << log2;
+    c->shape[0].val.clusterDim.y = c->shape[0].val.clusterDim.z = 1;
+    c->config.gridDim = dim3((unsigned)(rows << log2));
+    c->config.blockDim = dim3(TOPK_THREADS);
+    c->config.stream = stream;
+    c->config.attrs = c->shape;
+    c->config.numAttrs = 1;
+}
+
+static inline int cluster_open(const struct device *d, void **ret) {
+    struct cluster_state *state = (struct cluster_state *)calloc(1, sizeof *state);
+    int error = state ? cudaSuccess : cudaErrorMemoryAllocation;
+    for (int log2 = 0; log2 < 4 && error == cudaSuccess; log2++) {
+        struct cluster_config c;
+        int clusters = 0;
+        cluster_configure(&c, log2, 1, NULL);
+        error = cudaOccupancyMaxActiveClusters(&clusters, topk_cluster, &c.config);
+        state->clusters[log2] = clusters < d->sm_count >> log2 ? clusters : d->sm_count >> log2;
+    }
+    if (error != cudaSuccess) {
+        free(state);
+        state = NULL;
+    }
+    *ret = state;
+    return error;
+}
+
+static inline void cluster_close(void *state) {
+    free(state);
+}
+
+/* Blocks a row, as a power of two: as many as let all rows run at once, one block an SM. A row's room is no reason for few or many.
+ * wish: 0, or how many at most. */
+static inline int cluster_log2(int32_t batch, const struct cluster_state *state, int32_t wish) {
+    const int32_t most = wish ? wish : (int32_t)peers_cluster::MOST;
+    int log2 = 0;
+    while (log2 < 3 && 2 << log2 <= most && (wish || batch <= state->clusters[log2 + 1]))
+        log2++;
+    return log2;
 }
 
 /* alone: rows up to this length are left to one block of the cluster. */
-static inline int cluster_launch(const topk_args &a, int32_t batch, const struct device *d, int32_t wish, int32_t alone,
-    cudaStream_t stream) {
-    const uint32_t blocks = cluster_blocks(batch, d, wish);
-    cudaLaunchAttribute shape[1];
-    shape[0].id = cudaLaunchAttributeClusterDimension;
-    shape[0].val.clusterDim.x = blocks;
-    shape[0].val.clusterDim.y = shape[0].val.clusterDim.z = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(blocks * (unsigned)batch);
-    config.blockDim = dim3(TOPK_THREADS);
-    config.stream = stream;
-    config.attrs = shape;
-    config.numAttrs = 1;
-    return cudaLaunchKernelEx(&config, topk_cluster, a, topk_eager(batch, d), alone);
+static inline int cluster_launch(const topk_args &a, int32_t batch, const struct device *d, const void *state, int32_t wish,
+    int32_t alone, cudaStream_t stream) {
+    struct cluster_config c;
+    cluster_configure(&c, cluster_log2(batch, (const struct cluster_state *)state, wish), batch, stream);
+    return cudaLaunchKernelEx(&c.config, topk_cluster, a, topk_eager(batch, d), alone);
 }
 
 static inline const char *cluster_unfit(const struct device *d) {
