@@ -119,10 +119,10 @@ static __device__ __forceinline__ indexer_cursor indexer_find(int32_t base, int4
     return {__shfl_sync(ALL_LANES, at.b, owner), __shfl_sync(ALL_LANES, at.page, owner), __shfl_sync(ALL_LANES, at.length, owner)};
 }
 
-/* Part `part` of `parts` whose counts differ by at most one; the first parts have one more. By whole warps. */
-static __device__ __forceinline__ indexer_share indexer_share_of(const indexer_args &a, int32_t part, int32_t parts) {
+/* Part `part` of `parts` whose counts differ by at most one; the first parts have one more. By whole warps. first: what
+ * indexer_lengths4 says of the lane's four first requests, so that those may be loaded early. */
+static __device__ __forceinline__ indexer_share indexer_share_of(const indexer_args &a, int32_t part, int32_t parts, int4 first) {
     const int32_t lane4 = lane_id() * 4, step = WARP * 4;
-    const int4 first = indexer_lengths4(a, lane4);
     int32_t all = indexer_pages4(first);
     for (int32_t i = lane4 + step; i < a.batch; i += step)
         all += indexer_pages4(indexer_lengths4(a, i));
@@ -145,6 +145,9 @@ static __device__ __forceinline__ indexer_share indexer_share_of(const indexer_a
         left -= here;
     }
     return share;
+}
+static __device__ __forceinline__ indexer_share indexer_share_of(const indexer_args &a, int32_t part, int32_t parts) {
+    return indexer_share_of(a, part, parts, indexer_lengths4(a, lane_id() * 4));
 }
 
 #endif

@@ -6,6 +6,8 @@
 
 struct live_bf16 : score_bf16 {
     static constexpr int MAP_ROWS = INDEXER_PAGE;  /* of the tensor map, a page */
+    static constexpr int OWN = 0;                  /* bytes of a team's own q */
+    using narrow = live_bf16;                      /* there is none */
 
     static inline int64_t map_stride(const indexer_args &a) {
         return a.t[INDEXER_KEYS].stride;
@@ -31,7 +33,7 @@ KERNEL = {
     FOR_OP(indexer),
     .note = "persistent over the live pages, shared out by the blocks themselves; bound by the memory's read rate",
     .engine = CUDA,
-    .tunable = LIVE_TUNABLES,
+    .tunable = LIVE_TUNABLES(LIVE_ASYNC),
     .open = open_,
     .close = live_close,
     .launch = live_launch<live_bf16>,

@@ -3,7 +3,9 @@
  * One or four warps copy pages into a ring and q of each request into a smaller one; teams of warps take the pages in turn, and a
  * page is a team's from arrival to logits. A page comes with a note: request, page, live entries, buffer of q.
  *
- *   WGMMA   a team is a warpgroup; keys and q go from the copy engine to the tensor cores. e4m3 products are fp8 products
+ *   WGMMA   a team is a warpgroup. bf16: keys and q go from the copy engine to the tensor cores. e4m3: exact products of halves;
+ *           keys pass through registers, which convert them, and each team converts q of a request once
+ *   NARROW  likewise for e4m3 without a conversion: fp8 products, whose sums keep 13 bits, so that scores near 0 are wrong
  *   BULK    a team is two warps of 32 entries each by mma.sync, the copy engine fills the rings: sm_90 and newer
  *   ASYNC   likewise, four warps copy 16 bytes at a time: sm_80 and newer
  */
@@ -15,7 +17,7 @@
 #include "hopper.cuh"
 #include "score.cuh"
 
-enum live_path { LIVE_BEST, LIVE_WGMMA, LIVE_BULK, LIVE_ASYNC };
+enum live_path { LIVE_BEST, LIVE_WGMMA, LIVE_BULK, LIVE_ASYNC, LIVE_NARROW };
 
 static constexpr int LIVE_TEAMS = 4, LIVE_LINE = INDEXER_HEADS * 4, LIVE_STAGES = 16;
 
@@ -28,39 +30,43 @@ template <int PATH> struct live_warps {
 /* A kernel parameter: how long the rings are and where they lie, in bytes from the first multiple of 1,024. */
 struct live_plan {
     int32_t  teams, stages, queries;
-    uint32_t q, w, scales, notes, barriers, bytes;  /* bytes: of dynamic shared memory, in all */
+    uint32_t q, own, w, scales, notes, barriers, bytes;  /* bytes: of dynamic shared memory, in all */
 };
 
-template <class F> static live_plan live_plan_of(int64_t room, int32_t teams, int32_t stages) {
+/* own: bytes of a team's own q. */
+template <class F> static live_plan live_plan_of(int64_t room, int32_t teams, int32_t stages, int32_t own) {
     live_plan p = {};
     p.queries = room < 160 << 10 ? 2 : 3;
-    const int64_t fixed = 1024 + p.queries * (F::BYTES + LIVE_LINE + 8), each = F::BYTES + F::SCALES + 16 + 16;
+    const int64_t fixed = 1024 + p.queries * (F::BYTES + LIVE_LINE + 8) + teams * own + 16, each = F::BYTES + F::SCALES + 16 + 16;
     const int64_t fit = (room - fixed) / each;
     p.stages = stages && stages < fit ? stages : (int32_t)(fit < LIVE_STAGES ? fit : LIVE_STAGES);
     p.teams = teams < p.stages ? teams : p.stages;
     p.stages = p.stages / p.teams * p.teams;  /* a stage is one team's: it can't be two phases ahead of anybody */
     p.q = (uint32_t)p.stages * F::BYTES;
-    p.w = p.q + (uint32_t)p.queries * F::BYTES;
+    p.own = p.q + (uint32_t)p.queries * F::BYTES;
+    p.w = p.own + (uint32_t)(p.teams * own);
     p.scales = p.w + (uint32_t)p.queries * LIVE_LINE;
     p.notes = p.scales + (uint32_t)p.stages * F::SCALES;
     p.barriers = p.notes + (uint32_t)p.stages * 16;
-    p.bytes = 1024 + p.barriers + (uint32_t)(2 * p.stages + p.queries) * 8;
+    p.bytes = 1024 + p.barriers + (uint32_t)(2 * p.stages + p.queries) * 8 + 16;
     return p;
 }
 
 /* Shared addresses. */
 struct live_places {
-    uint32_t keys, q, w, scales, notes, full, empty, ready;  /* ready: of q */
+    uint32_t keys, q, own, w, scales, notes, full, empty, ready, first;  /* ready: of q; first: request of buffer 0 at the start */
 
     __device__ __forceinline__ live_places(const live_plan &p, const char *shared) {
         keys = (shared_address(shared) + 1023) / 1024 * 1024;
         q = keys + p.q;
+        own = keys + p.own;
         w = keys + p.w;
         scales = keys + p.scales;
         notes = keys + p.notes;
         full = keys + p.barriers;
         empty = full + p.stages * 8;
         ready = empty + p.stages * 8;
+        first = ready + p.queries * 8;
     }
 };
 
@@ -85,6 +91,21 @@ static __device__ __forceinline__ void live_ask(const indexer_args &a, int32_t t
     const int32_t lines = (a.width / INDEXER_PAGE * 4 + 127) / 128, line = (int32_t)blockIdx.x + thread * (int32_t)gridDim.x;
     if (thread >= 0 && thread < 8 && line / a.batch < lines)
         prefetch_l2(indexer_row<INDEXER_PAGE_TABLE>(a, line % a.batch) + line / a.batch * 128);
+}
+
+/* Pages that a block takes: `share.count` of the list from share.at on, each `step` further. The pages of a single request are dealt
+ * out in turn, so that a block knows which page numbers it may need before it knows the length. */
+struct live_share {
+    indexer_share share;
+    int32_t       step;
+};
+
+static __device__ __forceinline__ live_share live_share_of(const indexer_args &a, int4 lengths) {
+    const int32_t part = (int32_t)blockIdx.x, parts = (int32_t)gridDim.x;
+    if (a.batch > 1)
+        return {indexer_share_of(a, part, parts, lengths), 1};
+    const int32_t length = __shfl_sync(ALL_LANES, lengths.x, 0), pages = indexer_pages(length);
+    return {{{0, part, length}, pages > part ? (int32_t)((uint32_t)(pages - part - 1) / (uint32_t)parts) + 1 : 0}, parts};
 }
 
 /* What copies, one warp of it. */
@@ -146,8 +167,8 @@ template <class F, int PATH> struct live_copier {
 
     __device__ __forceinline__ void note(int32_t page, int32_t live) const {
         if (leads())
-            asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at.notes + to.stage * 16), "r"(b), "r"(page), "r"(live),
-                         "r"(query.stage << 1 | (int32_t)query.parity) : "memory");
+            store16_shared(at.notes + to.stage * 16, make_uint4((uint32_t)b, (uint32_t)page, (uint32_t)live,
+                                                                (uint32_t)query.stage << 1 | query.parity));
     }
 
     __device__ __forceinline__ void copy_page(int32_t request, int32_t page, int32_t live, int32_t slot) {
@@ -182,25 +203,40 @@ template <class F, int PATH> struct live_copier {
             arrive(at.full + to.stage * 8);
             to.advance(1, plan.stages);
         }
+        if (issued == 0)
+            barrier_wait(at.ready, 0);  /* q that nobody needs must not come to a block that has ended */
     }
 
-    /* Lane i looks up page i of the next 32 while those before are copied. guess: the page number of page blockIdx.x of request 0,
-     * loaded before the lengths were known; it is what a block needs when a single request has no more pages than there are
-     * blocks. */
-    __device__ __forceinline__ void run(const indexer_share &share, int32_t guess) {
+    /* q of the first request comes first: teams wait for it before they wait for a page. A block without pages has none. */
+    __device__ __forceinline__ void begin(int32_t request, bool any) {
+        if (leads())
+            store4_shared(at.first, (uint32_t)(any ? request : -1));
+        if (any) {
+            copy_query(request);
+        } else {
+            query.advance(1, plan.queries);
+            arrive(at.ready);
+        }
+    }
+
+    /* Lane i looks up page i of the next 32 while those before are copied. slot: for a single request, of the lane's first page;
+     * loaded before the length was known. */
+    __device__ __forceinline__ void run(const live_share &part, int32_t slot) {
         const int lane = lane_id();
+        const indexer_share &share = part.share;
         indexer_cursor next = share.at;
-        int32_t slot = guess;
         if (lane < share.count) {
-            next.advance(a, lane);
-            if (lane > 0 || next.b != 0 || next.page != (int32_t)blockIdx.x)
+            next.advance(a, lane * part.step);
+            if (a.batch > 1)
                 slot = indexer_slot(a, next.b, next.page);
         }
+        if (a.batch > 1)
+            begin(share.at.b, share.count > 0);
         for (int32_t left = share.count; left > 0; left -= WARP) {
             const indexer_cursor now = next;
             const int32_t now_slot = slot;
             if (lane + WARP < left) {
-                next.advance(a, WARP);
+                next.advance(a, WARP * part.step);
                 slot = indexer_slot(a, next.b, next.page);
             }
             for (int32_t i = 0; i < min(left, WARP); i++)
@@ -223,7 +259,79 @@ static __device__ __forceinline__ void live_fold(const float (&c)[INDEXER_HEADS 
             sum[i / 2] = fmaf(fmaxf(c[n * 4 + i], 0.f), w[n * 2 + i % 2], sum[i / 2]);
 }
 
-/* What multiplies: one warp of team `team`. */
+/* A warpgroup's scores of pages; weights stay in registers as long as the request does. */
+template <class F> struct live_team {
+    const live_plan   &plan;
+    const live_places &at;
+    int                team, member;
+    float              weight[INDEXER_HEADS / 4];  /* of columns 8 n + 2 t and the next */
+
+    __device__ __forceinline__ uint32_t own(void) const {
+        return at.own + (uint32_t)(team * F::OWN);
+    }
+
+    /* Another request, whose q comes to buffer `buffer`. */
+    __device__ __forceinline__ void take(int buffer, uint32_t parity) {
+        barrier_wait(at.ready + buffer * 8, parity);
+        const uint32_t w = at.w + buffer * LIVE_LINE;
+#pragma unroll
+        for (int n = 0; n < INDEXER_HEADS / 8; n++) {
+            const uint2 pair = load8_shared(w + (n * 8 + lane_id() % 4 * 2) * 4);
+            weight[n * 2] = __uint_as_float(pair.x), weight[n * 2 + 1] = __uint_as_float(pair.y);
+        }
+        if constexpr (F::OWN > 0) {
+            warpgroup_sync(team);  /* all warps' products with the q before are done */
+            F::convert(at.q + buffer * F::BYTES, own(), member);
+            wgmma_publish();
+            warpgroup_sync(team);
+        }
+    }
+
+    __device__ __forceinline__ void page(int stage, int buffer, int live, float *logits) {
+        const uint32_t keys = at.keys + stage * F::BYTES, empty = at.empty + stage * 8;
+        const float scale = score_scale<F>(at.scales + stage * F::SCALES, member * 16);
+        float c[INDEXER_HEADS / 2], sum[2];
+        if constexpr (F::OWN > 0) {
+            uint32_t k[SCORE_STEPS][4];
+            F::keys(keys, member * 16, k);
+            __syncwarp();
+            if (lane_id() == 0)
+                barrier_arrive(empty);
+            wgmma_begin();
+            F::multiply(c, k, wgmma_rows(own()));
+            wgmma_commit();
+            wgmma_wait(c);
+        } else {
+            wgmma_begin();
+            F::multiply(c, wgmma_rows(keys), wgmma_rows(at.q + buffer * F::BYTES));
+            wgmma_commit();
+            wgmma_wait(c);
+            if (lane_id() == 0)
+                barrier_arrive(empty);
+        }
+        live_fold(c, weight, sum);
+        score_write(logits, member * 16, live, scale, sum);
+    }
+
+    __device__ __forceinline__ void run(const indexer_args &a) {
+        take(0, 0);
+        int32_t request = (int32_t)load4_shared(at.first);
+        for (live_position from = {team, 0};; from.advance(plan.teams, plan.stages)) {
+            barrier_wait(at.full + from.stage * 8, from.parity);
+            const uint4 note = load16_shared(at.notes + from.stage * 16);
+            const int live = (int)note.z, buffer = (int)note.w >> 1;
+            if (live == 0)
+                break;
+            if (request != (int32_t)note.x) {
+                request = (int32_t)note.x;
+                take(buffer, note.w & 1);
+            }
+            page(from.stage, buffer, live, indexer_logits(a, request, (int32_t)note.y));
+        }
+    }
+};
+
+/* What multiplies by mma.sync: one warp of team `team`, half a page. */
 template <class F, int PATH>
 static __device__ __forceinline__ void live_multiply(const indexer_args &a, const live_plan &plan, const live_places &at) {
     using warps = live_warps<PATH>;
@@ -238,32 +346,31 @@ static __device__ __forceinline__ void live_multiply(const indexer_args &a, cons
         float *const logits = indexer_logits(a, (int32_t)note.x, (int32_t)note.y);
         const uint32_t keys = at.keys + from.stage * F::BYTES, q = at.q + buffer * F::BYTES, w = at.w + buffer * LIVE_LINE;
         const uint32_t scales = at.scales + from.stage * F::SCALES, empty = at.empty + from.stage * 8;
-        if constexpr (PATH == LIVE_WGMMA) {
-            float c[INDEXER_HEADS / 2], weight[INDEXER_HEADS / 4], sum[2];
-            wgmma_begin();
-            F::multiply(c, wgmma_rows(keys), wgmma_rows(q));
-            wgmma_commit();
-#pragma unroll
-            for (int n = 0; n < INDEXER_HEADS / 8; n++) {
-                const uint2 pair = load8_shared(w + (n * 8 + lane_id() % 4 * 2) * 4);
-                weight[n * 2] = __uint_as_float(pair.x), weight[n * 2 + 1] = __uint_as_float(pair.y);
-            }
-            const float scale = score_scale<F>(scales, member * 16);
-            wgmma_wait(c);
-            if (lane_id() == 0)
-                barrier_arrive(empty);
-            live_fold(c, weight, sum);
-            score_write(logits, member * 16, live, scale, sum);
-        } else {
-            float sum[2][2];
-            score_entries<F, 2>(keys, q, w, member * 32, sum);
-            const float scale[2] = {score_scale<F>(scales, member * 32), score_scale<F>(scales, member * 32 + 16)};
-            __syncwarp();
-            if (lane_id() == 0)
-                barrier_arrive(empty);
-            score_write(logits, member * 32, live, scale[0], sum[0]);
-            score_write(logits, member * 32 + 16, live, scale[1], sum[1]);
+        float sum[2][2];
+        score_entries<F, 2>(keys, q, w, member * 32, sum);
+        const float scale[2] = {score_scale<F>(scales, member * 32), score_scale<F>(scales, member * 32 + 16)};
+        __syncwarp();
+        if (lane_id() == 0)
+            barrier_arrive(empty);
+        score_write(logits, member * 32, live, scale[0], sum[0]);
+        score_write(logits, member * 32 + 16, live, scale[1], sum[1]);
+    }
+}
+
+/* While the lengths are on their way: barriers, page numbers for L2. */
+template <int PATH>
+static __device__ __forceinline__ void live_prepare(const indexer_args &a, const live_plan &plan, const live_places &at) {
+    using warps = live_warps<PATH>;
+    if (warp_id() == 0) {
+        for (int32_t i = lane_id(); i < plan.stages; i += WARP) {
+            barrier_init(at.full + i * 8, warps::FILLED);
+            barrier_init(at.empty + i * 8, warps::TEAM);
         }
+        if (lane_id() < plan.queries)
+            barrier_init(at.ready + lane_id() * 8, warps::FILLED);
+        barrier_init_done();
+    } else if (a.batch > 1) {
+        live_ask(a, (int32_t)threadIdx.x - WARP);
     }
 }
 
@@ -276,33 +383,27 @@ static __global__ void __launch_bounds__(live_warps<PATH>::MOST, 1)
     if constexpr (PATH == LIVE_ASYNC || (PATH == LIVE_BULK && HAS_BULK) || HAS_WGMMA) {
         const live_places at(plan, shared_bytes);
         const int copier = warp_id() - plan.teams * warps::TEAM;
-        indexer_share share;
-        int32_t guess = 0;
-        if (copier >= 0) {
-            if (copier == 0 && PATH != LIVE_ASYNC && lane_id() == 0) {
-                bulk_prefetch_map(&key_map);
-                bulk_prefetch_map(&q_map);
-            }
-            guess = indexer_slot(a, 0, min((int32_t)blockIdx.x, a.width / INDEXER_PAGE - 1));
-            share = indexer_share_of(a, (int32_t)blockIdx.x, (int32_t)gridDim.x);
-        } else if (threadIdx.x == 0) {
-            for (int32_t i = 0; i < plan.stages; i++) {
-                barrier_init(at.full + i * 8, warps::FILLED);
-                barrier_init(at.empty + i * 8, warps::TEAM);
-            }
-            for (int32_t i = 0; i < plan.queries; i++)
-                barrier_init(at.ready + i * 8, warps::FILLED);
-            barrier_init_done();
-        } else {
-            live_ask(a, (int32_t)threadIdx.x - WARP);
+        if (copier < 0) {
+            live_prepare<PATH>(a, plan, at);
+            __syncthreads();
+            if constexpr (PATH == LIVE_WGMMA)
+                live_team<F>{plan, at, warp_id() / warps::TEAM, warp_id() % warps::TEAM}.run(a);
+            else
+                live_multiply<F, PATH>(a, plan, at);
+            return;
+        }
+        const int4 lengths = indexer_lengths4(a, lane_id() * 4);
+        const int32_t page = (int32_t)blockIdx.x + lane_id() * (int32_t)gridDim.x;
+        const int32_t slot = a.batch > 1 || page >= a.width / INDEXER_PAGE ? 0 : indexer_slot(a, 0, page);
+        if (copier == 0 && PATH != LIVE_ASYNC && lane_id() == 0) {
+            bulk_prefetch_map(&key_map);
+            bulk_prefetch_map(&q_map);
         }
         __syncthreads();
-        if (copier >= 0) {
-            live_copier<F, PATH> c = {a, plan, at, key_map, q_map, copier, 0, {0, 1}, {plan.queries - 1, 1}, -1, 0};
-            c.run(share, guess);
-        } else {
-            live_multiply<F, PATH>(a, plan, at);
-        }
+        live_copier<F, PATH> c = {a, plan, at, key_map, q_map, copier, 0, {0, 1}, {plan.queries - 1, 1}, -1, 0};
+        if (a.batch == 1)
+            c.begin(0, true);
+        c.run(live_share_of(a, lengths), slot);
     }
 }
 
@@ -315,6 +416,7 @@ struct live_state {
 template <class F> static const void *live_kernel(int path) {
     switch (path) {
     case LIVE_WGMMA: return (const void *)indexer_live<F, LIVE_WGMMA>;
+    case LIVE_NARROW: return (const void *)indexer_live<typename F::narrow, LIVE_WGMMA>;
     case LIVE_BULK: return (const void *)indexer_live<F, LIVE_BULK>;
     default: return (const void *)indexer_live<F, LIVE_ASYNC>;
     }
@@ -327,14 +429,14 @@ template <class F> static int live_open(const struct device *d, void **ret) {
     *ret = state;
     if (error == cudaSuccess && d->sm >= 90)
         state->encode = tensor_map_encoder();
-    for (int path = LIVE_ASYNC; path >= LIVE_WGMMA && error == cudaSuccess; path--) {
+    for (int path = LIVE_NARROW; path >= LIVE_WGMMA && error == cudaSuccess; path--) {
         cudaFuncAttributes code;
         if (path != LIVE_ASYNC && !state->encode)
             continue;
         error = cudaFuncGetAttributes(&code, live_kernel<F>(path));
         if (error == cudaSuccess)
             error = cudaFuncSetAttribute(live_kernel<F>(path), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)d->smem_bytes);
-        if (code.numRegs > 32)
+        if (code.numRegs > 32 && path != LIVE_NARROW)
             state->best = path;
     }
     if (error != cudaSuccess) {
@@ -356,22 +458,24 @@ static inline const char *live_describe(void *state, char *ret, size_t size) {
 
 enum { LIVE_TUNE_PATH, LIVE_TUNE_TEAMS, LIVE_TUNE_STAGES };
 
-/* Tunables: path of enum live_path, teams and pages in the ring; 0: whichever is best. */
-#define LIVE_TUNABLES {{"path", {0}, 0, 3}, {"teams", {0}, 0, LIVE_TEAMS}, {"stages", {0}, 0, 64}}
+/* Tunables: path of enum live_path up to `paths`, teams and pages in the ring; 0: whichever is best. */
+#define LIVE_TUNABLES(paths) {{"path", {0}, 0, paths}, {"teams", {0}, 0, LIVE_TEAMS}, {"stages", {0}, 0, 64}}
 
 template <class F> static int live_launch(const struct call *call) {
     const struct live_state *state = (const struct live_state *)call->state;
     const int path = call->tune[LIVE_TUNE_PATH] ? call->tune[LIVE_TUNE_PATH] : state->best;
-    if (path < state->best)
+    const bool wgmma = path == LIVE_WGMMA || path == LIVE_NARROW;
+    if (path < state->best || (wgmma && state->best != LIVE_WGMMA))
         return cudaErrorNotSupported;
     indexer_args a = indexer_args_of(call);
     const int32_t teams = call->tune[LIVE_TUNE_TEAMS] ? call->tune[LIVE_TUNE_TEAMS] : LIVE_TEAMS;
-    live_plan plan = live_plan_of<F>(call->device->smem_bytes, teams, call->tune[LIVE_TUNE_STAGES]);
+    live_plan plan = live_plan_of<F>(call->device->smem_bytes, teams, call->tune[LIVE_TUNE_STAGES],
+                                     path == LIVE_WGMMA ? F::OWN : 0);
     CUtensorMap key_map = {}, q_map = {};
     if (path != LIVE_ASYNC && !(tensor_map_rows(state->encode, a.t[INDEXER_KEYS].p, F::map_stride(a), F::HALVES, &key_map) &&
                                 tensor_map_rows(state->encode, a.t[INDEXER_Q].p, a.t[INDEXER_Q].stride, F::HALVES, &q_map)))
         return cudaErrorInvalidValue;
-    const int threads = path == LIVE_WGMMA  ? (plan.teams * live_warps<LIVE_WGMMA>::TEAM + live_warps<LIVE_WGMMA>::COPY) * WARP
+    const int threads = wgmma               ? (plan.teams * live_warps<LIVE_WGMMA>::TEAM + live_warps<LIVE_WGMMA>::COPY) * WARP
                         : path == LIVE_BULK ? (plan.teams * live_warps<LIVE_BULK>::TEAM + live_warps<LIVE_BULK>::COPY) * WARP
                                             : (plan.teams * live_warps<LIVE_ASYNC>::TEAM + live_warps<LIVE_ASYNC>::COPY) * WARP;
     void *args[] = {&a, &plan, &key_map, &q_map};

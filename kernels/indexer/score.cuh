@@ -21,6 +21,10 @@ static __device__ __forceinline__ uint32_t load4_shared(uint32_t shared) {
     return x;
 }
 
+static __device__ __forceinline__ void store16_shared(uint32_t shared, uint4 v) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
+
 /* Byte of chunk c of row r in its half. */
 static __host__ __device__ __forceinline__ int score_place(int row, int chunk) {
     return row * SCORE_ROW + (chunk ^ row % 8) * 16;

@@ -5,20 +5,59 @@
 #include "indexer/live.cuh"
 #include "score_fp8.cuh"
 
-struct live_fp8 : score_fp8 {
+struct live_paged : score_fp8 {
     static constexpr int MAP_ROWS = INDEXER_FP8_PAGE_BYTES / SCORE_ROW;  /* of the tensor map, a page: the last two are scales */
 
     static inline int64_t map_stride(const indexer_args &) {
         return SCORE_ROW;
     }
+};
 
-    using score_fp8::multiply;
+/* fp8 products. */
+struct live_e4m3 : live_paged {
+    static constexpr int OWN = 0;
+
+    using live_paged::multiply;
 
     /* c[64 entries x 64 heads] = keys q^T, by a warpgroup. */
     static __device__ __forceinline__ void multiply(float (&c)[INDEXER_HEADS / 2], uint64_t keys, uint64_t q) {
 #pragma unroll
         for (int step = 0; step < INDEXER_D / 32; step++)
             wgmma_e4m3(c, keys + step * 2, q + step * 2, step > 0);
+    }
+};
+
+/* Products of halves. */
+struct live_fp8 : live_paged {
+    static constexpr int OWN = 2 * SCORE_HALF;  /* bytes of a team's q */
+    using narrow = live_e4m3;
+
+    using live_paged::multiply;
+
+    /* From q as it lies in memory to two halves of 64 rows of 64 dims in the order of score_fp8::keys, by warp `member` of a
+     * warpgroup. A thread makes the 16 columns of a k-step of a head: columns 2t, 2t + 1 of four words, then 2t + 8, 2t + 9. */
+    static __device__ __forceinline__ void convert(uint32_t q, uint32_t to, int member) {
+        const int lane = lane_id(), word = lane / 8;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int row = member * 16 + i % 2 * 8 + lane % 8, half = i / 2;
+            uint32_t pair[4][2];
+#pragma unroll
+            for (int t = 0; t < 4; t++)
+                fp8_half4(load4_shared(q + score_place(row, t * 2 + half) + word * 4), pair[t]);
+#pragma unroll
+            for (int j = 0; j < 2; j++)
+                store16_shared(to + half * SCORE_HALF + score_place(row, word * 2 + j),
+                               make_uint4(pair[0][j], pair[1][j], pair[2][j], pair[3][j]));
+        }
+    }
+
+    /* c[64 entries x 64 heads] = keys q^T, by a warpgroup. */
+    static __device__ __forceinline__ void multiply(float (&c)[INDEXER_HEADS / 2], const uint32_t (&keys)[SCORE_STEPS][4],
+                                                    uint64_t q) {
+#pragma unroll
+        for (int step = 0; step < SCORE_STEPS; step++)
+            wgmma_half(c, keys[step], q + step % 4 * 2 + step / 4 * (SCORE_HALF >> 4), step > 0);
     }
 };
 
@@ -30,7 +69,7 @@ KERNEL = {
     FOR_OP(indexer_fp8),
     .note = "persistent over the live pages, shared out by the blocks themselves; bound by the memory's read rate",
     .engine = CUDA,
-    .tunable = LIVE_TUNABLES,
+    .tunable = LIVE_TUNABLES(LIVE_NARROW),
     .open = open_,
     .close = live_close,
     .launch = live_launch<live_fp8>,
