@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include "kernel.h"
 #include "machine.h"
+#include "weather.h"
 
 struct dev;
 struct graph;   /* captured launches, ready to replay */
@@ -42,8 +43,20 @@ struct dev_ops {
     const char *(*error_text)(struct dev *, int error);            /* also tells whether it is sticky: dev->sticky */
     int  (*measure)(struct dev *, struct ceilings *ret);
     double (*clock_MHz)(struct dev *);                             /* SM clock now; NaN unknown */
+    /* A tiny fixed piece of work of about 10 us: how long it took, and how long the device let it wait before; NaN unknown. */
+    int  (*canary)(struct dev *, double *ret_ns, double *ret_wait_ns);
+    void (*look)(struct dev *, struct weather *ret);               /* some 100 us: never inside a timed sample */
+    int  (*ready_spin)(struct dev *);                              /* before spins are captured: how fast the clock goes now */
+    int  (*spin)(struct dev *, double ns);                         /* enqueues work of a known length */
     void (*close)(struct dev *);
 };
+
+struct recording;
+
+    /* Everything that runs on the device from begin to end becomes a record of ret. 0, or non-zero and why. */
+    int  (*begin)(struct dev *, char *ret_why, size_t size);
+    int  (*end)(struct dev *, struct recording *ret, char *ret_why, size_t size);
+
 
 struct dev {
     const struct dev_ops *ops;

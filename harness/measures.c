@@ -42,21 +42,48 @@ static double bytes_written(const struct workload *w)
     return bytes;
 }
 
-static void set_marks(struct row *ret, const struct summary *summary)
+static void add_mark(char *marks, size_t size, bool set, const char *mark)
 {
-    char low[24], high[24];
+    size_t n = strlen(marks);
+    if (set) text(marks + n, size - n, "%s%s", n ? ";" : "", mark);
+}
+
+/* "1.90 us at 1980 MHz": the mean clock of the samples that are nearer to this mode than to the other. */
+static char *mode_text(const struct lane *lane, double mode, double other, char *ret, size_t size)
+{
+    double sum = 0;
+    int n = 0;
+    char time[24];
+    for (int i = 0; i < lane->n && lane->sample; i++) {
+        const struct sample *s = &lane->sample[i];
+        if (!(fabs(s->t_ns - mode) < fabs(s->t_ns - other)) || !(s->sm_clock_MHz > 0)) continue;
+        sum += s->sm_clock_MHz;
+        n++;
+    }
+    ns_text(mode, time, sizeof time);
+    return n ? text(ret, size, "%s at %.0f MHz", time, sum / n) : text(ret, size, "%s", time);
+}
+
+static void set_marks(struct row *ret, const struct lane *lane)
+{
+    const struct summary *summary = &lane->summary;
+    char low[48], high[48];
     double width_pct = 100 * (summary->hi - summary->lo) / summary->median;
     bool noisy = !(width_pct <= NOISY_ABOVE_PCT);
     bool bimodal = summary->bimodal && summary->mode_high > MODES_APART * summary->mode_low;   /* nearer ones change no verdict */
-    text(ret->marks, sizeof ret->marks, "%s%s%s", noisy ? "noisy;" : "", summary->drifting ? "drifting;" : "",
-         bimodal ? "bimodal;" : "");
-    size_t length = strlen(ret->marks);
-    if (length) ret->marks[length - 1] = 0;
+    add_mark(ret->marks, sizeof ret->marks, noisy, "noisy");
+    add_mark(ret->marks, sizeof ret->marks, lane->witness.throttled, "throttled");
+    add_mark(ret->marks, sizeof ret->marks, lane->witness.contended, "contended");
+    add_mark(ret->marks, sizeof ret->marks, summary->drifting, "drifting");
+    add_mark(ret->marks, sizeof ret->marks, bimodal, "bimodal");
+    text(ret->reason, sizeof ret->reason, "%s", lane->witness.why);
+    size_t n = strlen(ret->reason);
     if (bimodal)
-        text(ret->reason, sizeof ret->reason, "two modes: %s and %s", ns_text(summary->mode_low, low, sizeof low),
-             ns_text(summary->mode_high, high, sizeof high));
+        text(ret->reason + n, sizeof ret->reason - n, "%stwo modes: %s and %s", n ? "; " : "",
+             mode_text(lane, summary->mode_low, summary->mode_high, low, sizeof low),
+             mode_text(lane, summary->mode_high, summary->mode_low, high, sizeof high));
     else if (noisy)
-        text(ret->reason, sizeof ret->reason, "interval is %.0f %% of the median wide", width_pct);
+        text(ret->reason + n, sizeof ret->reason - n, "%sinterval is %.0f %% of the median wide", n ? "; " : "", width_pct);
 }
 
 static void set_times(struct row *ret, const struct lane *lane, const struct workload *w, double probe_ns)
@@ -84,7 +111,7 @@ static void set_times(struct row *ret, const struct lane *lane, const struct wor
     text(ret->timer, sizeof ret->timer, "%s", w->dev->timer);
     const struct bound *bound = lane->bound;
     if (bound->kernel->describe) bound->kernel->describe(bound->state, ret->algorithm, sizeof ret->algorithm);
-    set_marks(ret, &lane->summary);
+    set_marks(ret, lane);
 }
 
 void measures_row(struct row *ret, const struct job *job, int v, const struct lane *lane, const struct workload *w, double probe_ns)

@@ -8,6 +8,7 @@
 #include "machine.h"
 #include "row.h"
 #include "table.h"
+#include "weather.h"
 
 struct sample {         /* one round of one kernel */
     int32_t placement;         /* which draw of memory addresses, 0 first */
@@ -15,6 +16,10 @@ struct sample {         /* one round of one kernel */
     double  t_ns;              /* per call */
     double  at_s;              /* since the run began */
     double  sm_clock_MHz;      /* NaN unknown */
+    int32_t calls;             /* in the sample */
+    double  canary_ns;         /* right before it: a tiny fixed piece of work; NaN none */
+    double  wait_ns;           /* and how long the device let it wait beyond that; NaN unknown */
+    struct weather weather;    /* at the begin of the round */
 };
 
 struct runfolder {

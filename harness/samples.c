@@ -7,7 +7,9 @@
 #include "csv.h"
 
 /* Columns behind the dimensions; op and kernel stand before them. */
-static const char *const after[] = {"tune", "cache", "seed", "placement", "round", "position", "t_ns", "at_s", "sm_clock_MHz"};
+static const char *const after[] = {"tune", "cache", "seed", "placement", "round", "position", "t_ns", "at_s", "sm_clock_MHz",
+    "calls", "canary_ns", "wait_ns", "memory_clock_MHz", "power_W", "temperature_C", "held", "others", "waited_pct", "stolen_pct",
+    "load"};
 
 enum { OTHER_COLUMNS = 2 + COUNT(after) };
 
@@ -24,6 +26,23 @@ int samples_write_header(FILE *file, int n_dims, const char *const *dims)
     int error = csv_flush(&out, file);
     csv_free(&out);
     return error;
+}
+
+static void whole_or_empty(struct csv_out *out, int32_t value)
+{
+    csv_whole(out, value < 0 ? INT64_MIN : value);
+}
+
+static void weather_cells(struct csv_out *out, const struct weather *weather)
+{
+    csv_real(out, weather->memory_clock_MHz);
+    csv_real(out, weather->power_W);
+    csv_real(out, weather->temperature_C);
+    whole_or_empty(out, weather->held);
+    whole_or_empty(out, weather->others);
+    csv_real(out, weather->waited_pct);
+    csv_real(out, weather->stolen_pct);
+    csv_real(out, weather->load);
 }
 
 int samples_write(FILE *file, int n_dims, const char *const *dims, const struct row *row, int n, const struct sample *sample)
@@ -45,6 +64,10 @@ int samples_write(FILE *file, int n_dims, const char *const *dims, const struct 
         csv_real(&out, sample[i].t_ns);
         csv_real(&out, sample[i].at_s);
         csv_real(&out, sample[i].sm_clock_MHz);
+        csv_whole(&out, sample[i].calls);
+        csv_real(&out, sample[i].canary_ns);
+        csv_real(&out, sample[i].wait_ns);
+        weather_cells(&out, &sample[i].weather);
         csv_end(&out);
     }
     int error = csv_flush(&out, file);

@@ -130,12 +130,11 @@ int timer_order(uint64_t seed, int round, int position, int n)
     return round / n % 2 ? n - 1 - at : at;
 }
 
-/* One sample of a lane from the cursor on; also says which sets it went over. */
-static int sample(struct timer *timer, struct lane *lane, double *ret_ns, int *ret_first_chunk)
+/* One sample of a lane from the cursor on: time a call, and how many calls it was. */
+static int sample(struct timer *timer, struct lane *lane, double *ret_ns, int *ret_calls)
 {
     struct graph *graph[MAX_GRAPHS];
     int launches = 0;
-    *ret_first_chunk = timer->cursor;
     for (int i = 0; i < lane->chunks; i++) {
         int chunk = (timer->cursor + i) % timer->chunks;
         struct piece *piece;
@@ -146,6 +145,7 @@ static int sample(struct timer *timer, struct lane *lane, double *ret_ns, int *r
     TRY(timer->dev->ops->time(timer->dev, graph, lane->chunks, ret_ns));
     timer->cursor = (timer->cursor + lane->chunks) % timer->chunks;
     *ret_ns /= launches;
+    *ret_calls = launches;
     return 0;
 }
 
@@ -156,28 +156,46 @@ static int warm_up(struct timer *timer, int *ret_lane)
     do {
         for (int l = 0; l < timer->n_lanes; l++) {
             double ns;
-            int first;
+            int calls;
             if (!active(&timer->lane[l])) continue;
             *ret_lane = l;
             tell(timer, l, "warm-up");
-            TRY(sample(timer, &timer->lane[l], &ns, &first));
+            TRY(sample(timer, &timer->lane[l], &ns, &calls));
         }
     } while (now_s() < until);
     return 0;
 }
 
+/* The canary goes first, so that it sees the device as the sample will find it. */
+static int take_sample(struct timer *timer, struct lane *lane, struct sample *ret)
+{
+    const struct dev_ops *ops = timer->dev->ops;
+    ret->canary_ns = ret->wait_ns = NAN;
+    if (ops->canary) TRY(ops->canary(timer->dev, &ret->canary_ns, &ret->wait_ns));
+    ret->sm_clock_MHz = ops->clock_MHz(timer->dev);
+    ret->at_s = now_s();
+    return sample(timer, lane, &ret->t_ns, &ret->calls);
+}
+
+static void look(struct timer *timer, struct weather *ret)
+{
+    *ret = (struct weather){NAN, NAN, NAN, -1, -1, NAN, NAN, NAN};
+    if (timer->dev->ops->look) timer->dev->ops->look(timer->dev, ret);
+}
+
 static int take_round(struct timer *timer, int placement, int round, int *ret_lane)
 {
+    struct weather weather;
+    look(timer, &weather);
     for (int position = 0; position < timer->n_lanes; position++) {
-        int l = timer_order(timer->seed, round, position, timer->n_lanes), first;
+        int l = timer_order(timer->seed, round, position, timer->n_lanes);
         struct lane *lane = &timer->lane[l];
         if (!active(lane)) continue;
         struct sample *taken = &lane->sample[lane->n];
         *ret_lane = l;
         tell(timer, l, "timed sample");
-        *taken = (struct sample){.placement = placement, .round = round, .position = position, .at_s = now_s(),
-            .sm_clock_MHz = timer->dev->ops->clock_MHz(timer->dev)};
-        TRY(sample(timer, lane, &taken->t_ns, &first));
+        *taken = (struct sample){.placement = placement, .round = round, .position = position, .weather = weather};
+        TRY(take_sample(timer, lane, taken));
         lane->n++;
     }
     return 0;
@@ -189,6 +207,7 @@ static struct summary summarise(const struct lane *lane, int first)
     double *t = must_alloc((size_t)lane->n + 1, sizeof *t);
     for (int i = first; i < lane->n; i++) t[i - first] = lane->sample[i].t_ns;
     struct summary ret = stats_summarise(t, lane->n - first, 0.95);
+    if (lane->n && lane->sample[first].placement != lane->sample[lane->n - 1].placement) ret.drifting = quiet_drifts(lane->sample + first, lane->n - first);
     free(t);
     return ret;
 }
@@ -267,6 +286,8 @@ static int run_placement(struct timer *timer, int placement, int *round, int *re
     TRY(warm_up(timer, ret_lane));
     for (int l = 0; l < timer->n_lanes; l++) timer->lane[l].first = timer->lane[l].n;
     const char *stop = NULL;
+    struct weather before;
+    look(timer, &before);   /* what is counted counts from here */
     double begin = now_s();
     for (int done = 1; !stop; done++) {
         TRY(take_round(timer, placement, (*round)++, ret_lane));
@@ -274,6 +295,16 @@ static int run_placement(struct timer *timer, int placement, int *round, int *re
     }
     for (int l = 0; l < timer->n_lanes; l++) timer->lane[l].stop = stop;
     return 0;
+}
+
+/* Was the machine quiet? All lanes together know. */
+static void judge(struct timer *timer)
+{
+    struct witness *witness = must_alloc((size_t)timer->n_lanes + 1, sizeof *witness);
+    for (int l = 0; l < timer->n_lanes; l++) witness[l] = (struct witness){.n = timer->lane[l].n, .sample = timer->lane[l].sample};
+    quiet_judge(witness, timer->n_lanes);
+    for (int l = 0; l < timer->n_lanes; l++) timer->lane[l].witness = witness[l];
+    free(witness);
 }
 
 int timer_run(struct timer *timer, int *ret_lane)
@@ -287,6 +318,7 @@ int timer_run(struct timer *timer, int *ret_lane)
         TRY(pilot(timer, l));
     }
     for (int placement = 0; placement < placements; placement++) TRY(run_placement(timer, placement, &round, ret_lane));
+    judge(timer);
     for (int l = 0; l < timer->n_lanes; l++) {
         struct lane *lane = &timer->lane[l];
         if (!active(lane)) continue;

@@ -11,6 +11,7 @@
 
 #include "channel.h"
 #include "check.h"
+#include "quiet.h"
 #include "stats.h"
 
 struct piece;                    /* a captured stretch of launches */
@@ -25,6 +26,7 @@ struct lane {                    /* one kernel in the timer */
     int             first;       /* of them the first at this placement */
     struct sample  *sample;
     struct summary  summary;
+    struct witness  witness;     /* of other work and held clocks */
     const char     *stop;        /* "width", "cap", "rounds" */
     struct verdict  verdict;     /* of the outputs of timed launches; STATUS_OK unless found wrong */
 };

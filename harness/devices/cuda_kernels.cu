@@ -15,6 +15,19 @@ static __global__ void spin_kernel(uint64_t ns)
     } while (now - begin < ns);
 }
 
+static __global__ void spin_cycles_kernel(long long cycles, uint64_t *ret)
+{
+    uint64_t begin_ns, end_ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin_ns));
+    long long begin = clock64(), now;
+    do now = clock64();
+    while (now - begin < cycles);
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(end_ns));
+    if (!ret) return;
+    ret[0] = (uint64_t)(now - begin);
+    ret[1] = end_ns - begin_ns;
+}
+
 static __device__ uint64_t mix(uint64_t word, uint64_t i)
 {
     uint64_t x = (word ^ (i * 0x9e3779b97f4a7c15ull)) * 0xff51afd7ed558ccdull;
@@ -89,6 +102,12 @@ int cuda_empty(cudaStream_t stream)
 int cuda_spin(uint64_t ns, cudaStream_t stream)
 {
     spin_kernel<<<1, 1, 0, stream>>>(ns);
+    return cudaGetLastError();
+}
+
+int cuda_spin_cycles(uint64_t cycles, uint64_t *ret, cudaStream_t stream)
+{
+    spin_cycles_kernel<<<1, 1, 0, stream>>>((long long)cycles, ret);
     return cudaGetLastError();
 }
 

@@ -14,6 +14,8 @@ extern "C" {
 int cuda_empty(struct CUstream_st *);
 /* One block that spins for `ns` by the device's nanosecond timer. */
 int cuda_spin(uint64_t ns, struct CUstream_st *);
+/* One thread that spins for so many of its SM's cycles; then, where ret is not NULL, ret[0] = cycles, ret[1] = ns that went by. */
+int cuda_spin_cycles(uint64_t cycles, uint64_t *ret, struct CUstream_st *);
 /* Adds the sum of position-mixed words of src to *sum (device memory): equal sums mean equal bytes, in any order of summing. */
 int cuda_hash(const void *src, size_t words, uint64_t *sum, struct CUstream_st *);
 /* dst + row[i] * stride = packed row i; row_bytes a multiple of 4. row and packed in device memory. */

@@ -9,13 +9,21 @@
 
 enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, SENSOR_GPU = 0 };   /* NVML's numbers */
 
+struct process {               /* NVML's layout of version 2 and later */
+    unsigned           pid;
+    unsigned long long memory_bytes;
+    unsigned           gpu_instance, compute_instance;
+};
+
 struct nvml {
-    void *library, *device;
+    void *library, *device;    /* of a MIG instance: the whole device, since an instance has no sensors */
     int (*shutdown)(void);
     int (*driver)(char *, unsigned);
     int (*clock)(void *, int, unsigned *);
     int (*power)(void *, unsigned *);
     int (*temperature)(void *, int, unsigned *);
+    int (*held)(void *, unsigned long long *);             /* NULL where the library is older or newer than the name */
+    int (*processes)(void *, unsigned *, struct process *);
 };
 
 /* dlsym gives void *, ISO C wants it copied into a function pointer. False where the library lacks it. */
@@ -24,6 +32,17 @@ static bool find(void *library, const char *name, void *ret_function)
     void *symbol = dlsym(library, name);
     memcpy(ret_function, &symbol, sizeof symbol);
     return symbol;
+}
+
+/* CUDA names a MIG instance by the same bytes, NVML by another word before them. */
+static bool find_device(void *library, int (*by_uuid)(const char *, void **), const char *uuid, void **ret)
+{
+    char mig[96];
+    void *instance;
+    int (*whole)(void *, void **);
+    if (!by_uuid(uuid, ret)) return true;
+    text(mig, sizeof mig, "MIG-%s", strncmp(uuid, "GPU-", 4) ? uuid : uuid + 4);
+    return !by_uuid(mig, &instance) && find(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", &whole) && !whole(instance, ret);
 }
 
 struct nvml *nvml_open(const char *uuid)
@@ -37,10 +56,14 @@ struct nvml *nvml_open(const char *uuid)
                find(nvml.library, "nvmlDeviceGetClockInfo", &nvml.clock) &&
                find(nvml.library, "nvmlDeviceGetPowerUsage", &nvml.power) &&
                find(nvml.library, "nvmlDeviceGetTemperature", &nvml.temperature);
-    if (!all || init() || by_uuid(uuid, &nvml.device)) {
+    if (!all || init() || !find_device(nvml.library, by_uuid, uuid, &nvml.device)) {
         dlclose(nvml.library);
         return NULL;
     }
+    if (!find(nvml.library, "nvmlDeviceGetCurrentClocksEventReasons", &nvml.held))
+        find(nvml.library, "nvmlDeviceGetCurrentClocksThrottleReasons", &nvml.held);
+    if (!find(nvml.library, "nvmlDeviceGetComputeRunningProcesses_v3", &nvml.processes))
+        find(nvml.library, "nvmlDeviceGetComputeRunningProcesses_v2", &nvml.processes);
     struct nvml *ret = must_alloc(1, sizeof *ret);
     *ret = nvml;
     return ret;
@@ -66,6 +89,36 @@ double nvml_sm_clock_MHz(struct nvml *nvml)
 {
     int32_t MHz = clock_of(nvml, CLOCK_SM);
     return MHz < 0 ? NAN : MHz;
+}
+
+static int32_t held_of(struct nvml *nvml)
+{
+    static const struct { unsigned long long reason; int32_t held; } map[] = {
+        {0x4, HELD_POWER_CAP}, {0x8, HELD_HARDWARE}, {0x20, HELD_THERMAL}, {0x40, HELD_THERMAL}, {0x80, HELD_BRAKE}};
+    unsigned long long reasons;
+    int32_t ret = 0;
+    if (!nvml || !nvml->held || nvml->held(nvml->device, &reasons)) return -1;
+    for (int i = 0; i < COUNT(map); i++)
+        if (reasons & map[i].reason) ret |= map[i].held;
+    return ret;
+}
+
+/* Ours is among them, but under a number that a container doesn't know. */
+static int32_t others_of(struct nvml *nvml)
+{
+    struct process process[64];
+    unsigned n = COUNT(process);
+    if (!nvml || !nvml->processes || nvml->processes(nvml->device, &n, process)) return -1;
+    return n ? (int32_t)n - 1 : -1;   /* not even ours: the list is hidden */
+}
+
+void nvml_look(struct nvml *nvml, struct weather *ret)
+{
+    unsigned value;
+    int32_t MHz = clock_of(nvml, CLOCK_MEMORY);
+    *ret = (struct weather){MHz < 0 ? NAN : MHz, NAN, NAN, held_of(nvml), others_of(nvml), NAN, NAN, NAN};
+    if (nvml && !nvml->power(nvml->device, &value)) ret->power_W = value * 1e-3;
+    if (nvml && !nvml->temperature(nvml->device, SENSOR_GPU, &value)) ret->temperature_C = value;
 }
 
 void nvml_close(struct nvml *nvml)

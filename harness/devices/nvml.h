@@ -3,12 +3,15 @@
 #define KBENCH_NVML_H
 
 #include "machine.h"
+#include "weather.h"
 
 struct nvml;
 
 struct nvml *nvml_open(const char *uuid);                         /* NULL: not to be had; every function takes that */
 void         nvml_describe(struct nvml *, struct machine *ret);   /* driver, clocks, power, temperature; -1 unknown */
 double       nvml_sm_clock_MHz(struct nvml *);                    /* NaN unknown */
+/* Clocks, power, heat, what holds the clocks down, processes beside one. All unknown without NVML. */
+void         nvml_look(struct nvml *, struct weather *ret);
 void         nvml_close(struct nvml *);
 
 #endif

@@ -121,7 +121,10 @@ static void test_files_of_a_run(void **state)
     struct runfolder_options o = options(false, false);
     runfolder_open(&folder, &o);
     struct row row = make_row("attn/a", 4);
-    struct sample samples[2] = {{0, 0, 1, 41.5, 0.25, NAN}, {2, 1, 0, 42.5, 0.5, 1980}};
+    struct sample samples[2] = {
+        {0, 0, 1, 41.5, 0.25, NAN, 4, NAN, NAN, {NAN, NAN, NAN, -1, -1, NAN, NAN, NAN}},
+        {2, 1, 0, 42.5, 0.5, 1980, 8, 9000, 250, {2619, 310.5, 41, 5, 1, 0.5, 2, 0.25}},
+    };
     assert_int_equal(runfolder_samples(&folder, &row, 2, samples), 0);
     assert_int_equal(runfolder_row(&folder, &row), 0);
     assert_int_equal(lines("rows.csv"), 2);  /* there before close: a kill loses nothing */
@@ -129,8 +132,10 @@ static void test_files_of_a_run(void **state)
     assert_int_equal(runfolder_write(folder.path, "plan.ini", "[global]\n"), 0);
     runfolder_close(&folder);
     char *text = contents("samples.csv");
-    assert_string_equal(text, "op,kernel,batch,ctx,tune,cache,seed,placement,round,position,t_ns,at_s,sm_clock_MHz\n"
-                              "attn,attn/a,4,8192,,cold,1,0,0,1,41.5,0.25,\nattn,attn/a,4,8192,,cold,1,2,1,0,42.5,0.5,1980\n");
+    assert_string_equal(text, "op,kernel,batch,ctx,tune,cache,seed,placement,round,position,t_ns,at_s,sm_clock_MHz,calls,"
+                              "canary_ns,wait_ns,memory_clock_MHz,power_W,temperature_C,held,others,waited_pct,stolen_pct,load\n"
+                              "attn,attn/a,4,8192,,cold,1,0,0,1,41.5,0.25,,4,,,,,,,,,,\n"
+                              "attn,attn/a,4,8192,,cold,1,2,1,0,42.5,0.5,1980,8,9000,250,2619,310.5,41,5,1,0.5,2,0.25\n");
     free(text);
     text = contents("log.txt");
     assert_non_null(strstr(text, "  group 1 took 0.5 s\n"));
