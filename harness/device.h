@@ -51,13 +51,6 @@ struct dev_ops {
     void (*close)(struct dev *);
 };
 
-struct recording;
-
-    /* Everything that runs on the device from begin to end becomes a record of ret. 0, or non-zero and why. */
-    int  (*begin)(struct dev *, char *ret_why, size_t size);
-    int  (*end)(struct dev *, struct recording *ret, char *ret_why, size_t size);
-
-
 struct dev {
     const struct dev_ops *ops;
     struct machine        machine;

@@ -164,7 +164,7 @@ static void test_resume_cuts_torn_lines(void **state)
     struct row a = make_row("attn/a", 4), b = make_row("attn/a", 8), tuned = a;
     append("rows.csv", "attn,attn/a,cuda,wrong,,8,\"torn\nhere, ");
     /* of a row that is not there, and torn */
-    append("samples.csv", "attn,attn/a,8,8192,,cold,1,0,0,0,1.5,2.5,\nattn,attn/a,8,81");
+    append("samples.csv", "attn,attn/a,8,8192,,cold,1,0,0,0,1.5,2.5,,1,,,,,,,,,,\nattn,attn/a,8,81");
     runfolder_open(&folder, &o);
     strcpy(tuned.tune, "splits=2");
     assert_int_equal(folder.done.n, 1);
