@@ -127,6 +127,36 @@ static void bounds(void **state)
     assert_true(fabs(w.err_rel - 1.1e-3) < 1e-5);
 }
 
+enum { WIDE = 1024 };
+static int64_t one_row(const struct problem *p) { return p->dim[0]; }
+static int64_t wide_bytes(const struct problem *p) { (void)p; return WIDE * 2; }
+
+/* The nearest bf16 is right whatever stands beside it; one further on is not. */
+static void nearest_number_of_the_format_passes(void **state)
+{
+    (void)state;
+    const struct op bf16 = {
+        .name = "toy", .dim = {{.name = "batch"}},
+        .tensor = {{.name = "out", .shape = "[batch, 1024]", .dtype = BF16, .role = OUT, .tolerance = {1e-3, 0}, .rows = one_row,
+            .row_bytes = wide_bytes}},
+    };
+    const struct problem p = {.op = &bf16, .dim = {1}};
+    uint16_t got[WIDE];
+    double   ref[WIDE];
+    for (int i = 0; i < WIDE; i++) {
+        got[i] = 0x3d80;   /* 1/16 */
+        ref[i] = 0.0625;
+    }
+    got[7] = 0x3f00;       /* 0.5, and 0.50390625 comes next: four times what the row's rms allows an element to be off */
+    ref[7] = 0.5 + 0.0019531;
+    uint8_t checked = 1;
+    assert_true(compare_rows(&p, 0, got, sizeof got, 0x7b, false, ref, &checked).excess <= 1);
+    got[7] = 0x3f02;
+    struct worst w = compare_rows(&p, 0, got, sizeof got, 0x7b, false, ref, &checked);
+    assert_true(w.excess > 1);
+    assert_int_equal(w.column, 7);
+}
+
 static void unwritten_is_told(void **state)
 {
     (void)state;
@@ -153,7 +183,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_passes), cmocka_unit_test(nan_and_inf_never_pass),
-        cmocka_unit_test(open_elements), cmocka_unit_test(bounds),
+        cmocka_unit_test(open_elements), cmocka_unit_test(bounds), cmocka_unit_test(nearest_number_of_the_format_passes),
         cmocka_unit_test(unwritten_is_told), cmocka_unit_test(rows_without_a_reference_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
