@@ -16,6 +16,7 @@ enum message {
     MESSAGE_ROW,      /* worker: int32_t variant, struct row */
     MESSAGE_SAMPLES,  /* worker: int32_t variant, int32_t n, struct sample[n] */
     MESSAGE_DONE,     /* worker: struct done; ends the group */
+    MESSAGE_PROFILE,  /* worker: int32_t variant, struct profile */
     MESSAGE_FAULT,    /* worker: char[], why the device or group can't be had; the worker ends */
 };
 
@@ -49,6 +50,7 @@ struct job {
     struct timing   timing;
     double          timeout_s;               /* one check step or one sample */
     bool            check, time;
+    bool            profile;                 /* what was timed is traced and counted, too */
     bool            once;                    /* under --wrap: one launch, no time */
     bool            decided[MAX_VARIANTS];   /* verdicts of an earlier worker on the same group */
     struct verdict  verdict[MAX_VARIANTS];

@@ -51,8 +51,25 @@ struct dev_ops {
     void (*close)(struct dev *);
 };
 
+/* For `kbench profile`, in passes of their own; rows are timed without. begin, end: NULL where there is no tracer. */
+struct recording;
+struct counters;
+struct cupti;
+
+struct trace_ops {
+    /* Everything that runs on the device from begin to end becomes a record of ret. 0, or non-zero and why. */
+    int  (*begin)(struct dev *, char *ret_why, size_t size);
+    int  (*end)(struct dev *, struct recording *ret, char *ret_why, size_t size);
+    /* enqueue(arg), which waits, as often as the counters take passes. 0, or non-zero and words in ret->why. */
+    int  (*count)(struct dev *, enqueue_fn *, void *arg, struct counters *ret);
+};
+
+extern const struct trace_ops host_trace, cuda_trace;
+
 struct dev {
     const struct dev_ops *ops;
+    const struct trace_ops *trace;
+    struct cupti         *cupti;     /* opened when first asked for; NULL for HOST */
     struct machine        machine;
     struct CUstream_st   *stream;    /* NULL for HOST */
     const char           *timer;     /* the word in the timer column */

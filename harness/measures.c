@@ -42,6 +42,12 @@ static double bytes_written(const struct workload *w)
     return bytes;
 }
 
+void measures_traffic(const struct kernel *kernel, const struct workload *w, double *ret_read, double *ret_written)
+{
+    *ret_written = bytes_written(w);
+    *ret_read = bytes_of(kernel, w) - *ret_written;
+}
+
 static void add_mark(char *marks, size_t size, bool set, const char *mark)
 {
     size_t n = strlen(marks);

@@ -212,6 +212,16 @@ static void keep_samples(const struct group *group, const void *body, size_t siz
     memcpy(ret[head[0]].sample, (const char *)body + sizeof head, (size_t)head[1] * sizeof(struct sample));
 }
 
+static void keep_profile(const struct group *group, const void *body, size_t size, struct outcome *ret)
+{
+    int32_t v;
+    if (size != sizeof v + sizeof(struct profile)) die(EXIT_BUG, "worker: a profile of %zu bytes; report it", size);
+    memcpy(&v, body, sizeof v);
+    if (v < 0 || v >= group->n) die(EXIT_BUG, "worker: a profile of variant %d of %d; report it", v, group->n);
+    if (!ret[v].profile) ret[v].profile = must_alloc(1, sizeof *ret[v].profile);
+    memcpy(ret[v].profile, (const char *)body + sizeof v, sizeof *ret[v].profile);
+}
+
 enum end { END_DONE, END_DEATH, END_TIMEOUT, END_INTERRUPTED };
 
 /* Feeds on the worker's messages until the group is over, one way or another. */
@@ -235,6 +245,7 @@ static enum end listen_to(struct supervisor *sv, struct job *job, struct outcome
         }
         if (kind == MESSAGE_ROW) keep_row(&job->group, body, size, ret);
         if (kind == MESSAGE_SAMPLES && size >= 8) keep_samples(&job->group, body, size, ret);
+        if (kind == MESSAGE_PROFILE) keep_profile(&job->group, body, size, ret);
         if (kind == MESSAGE_DONE && size == sizeof *ret_done) memcpy(ret_done, body, sizeof *ret_done);
         free(body);
         if (kind == MESSAGE_DONE) return END_DONE;
@@ -247,6 +258,7 @@ bool supervisor_group(struct supervisor *sv, struct job *job, struct outcome *re
     for (int v = 0; v < job->group.n; v++) {
         row_clear(&ret[v].row);
         ret[v].n_samples = 0;
+        ret[v].profile = NULL;
         ret[v].sample = NULL;
     }
     /* Each attempt decides at least one variant more, so it ends. */

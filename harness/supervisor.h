@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include "channel.h"
 #include "cli.h"
+#include "profile.h"
 
 struct supervisor {
     const struct cli      *cli;
@@ -22,6 +23,7 @@ struct supervisor {
 /* One variant of a group after its group: its row, and its samples in order. */
 struct outcome {
     struct row     row;
+    struct profile *profile;   /* malloc'ed; NULL: none */
     int32_t        n_samples;
     struct sample *sample;
 };

@@ -11,6 +11,8 @@
 #include "base.h"
 #include "check.h"
 #include "measures.h"
+#include "nvtx.h"
+#include "profile.h"
 #include "registry.h"
 #include "supervisor.h"
 #include "timer.h"
@@ -27,7 +29,24 @@ struct worker {
     struct job     *job;
     int             variant;   /* at hand; -1: preparing */
     double          moved_s;   /* spent on other placements of the ring */
+    int             ranged;    /* the variant whose NVTX range stands open; -1: none */
 };
+
+/* What runs goes by its name in the timelines of tools. */
+static void name_range(struct worker *worker)
+{
+    char words[320], dims[160], tune[96];
+    if (worker->ranged == worker->variant) return;
+    if (worker->ranged >= 0) nvtx_pop();
+    worker->ranged = worker->variant;
+    if (worker->variant < 0) return;
+    const struct variant *variant = &worker->job->group.variant[worker->variant];
+    const struct entry *entry = registry_find(&worker->registry, variant->kernel);
+    problem_text(&worker->workload.problem, false, dims, sizeof dims);
+    *tune = 0;
+    if (entry) tune_text(entry->kernel, variant->tune, tune, sizeof tune);
+    nvtx_push(text(words, sizeof words, "%s%s%s%s%s", variant->kernel, *dims ? " " : "", dims, *tune ? " " : "", tune));
+}
 
 /* The step_fn of check and timer: what runs next goes on the board, with the time it may take. */
 static void tell_board(void *arg, const char *what)
@@ -38,6 +57,7 @@ static void tell_board(void *arg, const char *what)
     worker->board->deadline_s = 0;
     for (size_t i = 0; i < sizeof words; i++) worker->board->what[i] = words[i];
     worker->board->variant = worker->variant;
+    name_range(worker);
     worker->board->deadline_s = now_s() + (worker->variant < 0 ? PREPARE_LIMIT_S : worker->job->timeout_s);
 }
 
@@ -187,6 +207,25 @@ static void decide_all(struct worker *worker, int error, const char *what)
             decide(worker, v, verdict_of_error(&nobody, error, what));
 }
 
+/* What was timed and right, under the tracer and the counters: nothing that they leave behind can touch a time of this group. */
+static void profile_lanes(struct worker *worker, struct timer *timer, const int *map)
+{
+    struct profile *profile = must_alloc(1, sizeof *profile);
+    for (int l = 0; l < timer->n_lanes; l++) {
+        double read_B, write_B;
+        int32_t v = worker->variant = map[l];
+        struct bound *bound = timer->lane[l].bound;
+        if (timer->lane[l].verdict.status != STATUS_OK) continue;
+        measures_traffic(bound->kernel, &worker->workload, &read_B, &write_B);
+        int error = profile_run(bound, read_B, bound->kernel->promises & PROBE ? 0 : write_B, tell_board, worker, profile);
+        if (error) text(profile->note, sizeof profile->note, "%s", verdict_of_error(bound, error, "profile").reason);
+        send_or_end(worker, MESSAGE_PROFILE, &v, sizeof v, profile, sizeof *profile);
+        if (worker->dev->sticky) _exit(EXIT_STICKY);
+    }
+    worker->variant = -1;
+    free(profile);
+}
+
 static void run_timed(struct worker *worker, struct done *done)
 {
     struct timer timer = {0};
@@ -211,6 +250,7 @@ static void run_timed(struct worker *worker, struct done *done)
         worker->variant = -1;
     }
     send_rows(worker, &timer, map);
+    if (worker->job->profile && !error) profile_lanes(worker, &timer, map);
     for (int l = 0; l < timer.n_lanes && !worker->dev->sticky; l++) bound_close(&bound[l]);
     timer_free(&timer);
     free(timer.lane);
@@ -239,6 +279,7 @@ static void run_group(struct worker *worker)
     workload_release(&worker->workload);
     done.total_s = now_s() - begin;
     worker->board->deadline_s = 0;
+    name_range(worker);
     send_or_end(worker, MESSAGE_DONE, &done, sizeof done, NULL, 0);
 }
 
@@ -280,7 +321,7 @@ static void measure(struct worker *worker)
 /* kbench worker SOCKET DEVICE PLUGIN... */
 int worker_main(int argc, char **argv)
 {
-    struct worker worker = {.fd = -1};
+    struct worker worker = {.fd = -1, .ranged = -1};
     if (argc < 4) die(EXIT_USAGE, "worker: needs a socket and a device; it is started by the other commands");
     worker.fd = channel_connect(argv[2], &worker.memory);
     if (worker.fd < 0) die(EXIT_USAGE, "worker: %s: no parent listens there; it is started by the other commands", argv[2]);

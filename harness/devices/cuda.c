@@ -347,6 +347,7 @@ struct dev *dev_open_cuda(int ordinal, char *ret_why, size_t size)
     }
     struct cuda *cuda = must_alloc(1, sizeof *cuda);
     cuda->dev.ops = &cuda_ops;
+    cuda->dev.trace = &cuda_trace;
     cuda->dev.timer = "graph";
     cuda->dev.sample_s = 0.002;
     error = open_device(cuda, ordinal);

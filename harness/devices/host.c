@@ -252,6 +252,7 @@ struct dev *dev_open_host(void)
     struct host *host = must_alloc(1, sizeof *host);
     struct dev *dev = &host->dev;
     dev->ops = &host_ops;
+    dev->trace = &host_trace;
     dev->timer = "clock";
     dev->sample_s = 0.005;
     host_describe(&dev->machine);

@@ -1,0 +1,12 @@
+/* NVTX ranges for nsys, ncu and for our own breakdown: what runs, under the name that --row takes, and what a kernel names inside
+ * of it. Without a tool a push and a pop are a few loads. */
+#ifndef KBENCH_NVTX_H
+#define KBENCH_NVTX_H
+
+void nvtx_push(const char *name);
+void nvtx_pop(void);
+
+/* The innermost range that a kernel's launch has pushed on this thread, not one of the harness; "" none, or a tool is attached. */
+const char *nvtx_innermost(void);
+
+#endif

@@ -1,0 +1,238 @@
+#include "profile.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "row.h"
+#include "stats.h"
+
+enum { MOST_CALLS = 256, MOST_CHUNKS = 64, MOST_HOST_CALLS = 4096, LAUNCHES = 20, FEWEST_LAUNCHES = 3, UNTRACED = 5 };
+static const double BUDGET_S = 0.3;   /* of traced running */
+
+/* A kernel over the ring in pieces of equally many calls, each a graph. */
+struct tour {
+    struct bound *bound;
+    struct dev   *dev;
+    int           chunks, calls;     /* calls in each chunk */
+    struct piece {
+        struct tour *tour;
+        int          first;
+    } piece[MOST_CHUNKS];
+    struct graph *graph[MOST_CHUNKS];
+    struct recording *host;          /* HOST: calls are recorded by the clock, or NULL */
+};
+
+/* HOST: a call is done on return, so its record can be made right here. */
+static void record_call(struct tour *tour, double begin_s)
+{
+    struct recording *r = tour->host;
+    if (r->n == MOST_HOST_CALLS) return;
+    r->activity[r->n] = (struct activity){.kind = ACTIVITY_KERNEL, .correlation = (uint32_t)(r->n / tour->calls) + 1,
+        .node = (uint64_t)(r->n % tour->calls) + 1, .start_ns = (uint64_t)(begin_s * 1e9), .end_ns = (uint64_t)(now_s() * 1e9),
+        .name = tour->bound->kernel->name};
+    r->n++;
+}
+
+static int launch_set(struct tour *tour, int set)
+{
+    struct bound *bound = tour->bound;
+    bound->t = bound->w->ring + (size_t)set * MAX_TENSORS;
+    double begin = now_s();
+    TRY(bound_launch(bound));
+    if (tour->host) record_call(tour, begin);
+    return 0;
+}
+
+static int enqueue_piece(void *arg)
+{
+    const struct piece *piece = arg;
+    for (int i = 0; i < piece->tour->calls; i++) TRY(launch_set(piece->tour, piece->first + i));
+    return 0;
+}
+
+static void plan_tour(struct tour *tour, struct bound *bound)
+{
+    int sets = bound->w->sets;
+    *tour = (struct tour){.bound = bound, .dev = bound->w->dev, .chunks = (sets + MOST_CALLS - 1) / MOST_CALLS};
+    if (tour->chunks > MOST_CHUNKS) tour->chunks = MOST_CHUNKS;
+    tour->calls = sets / tour->chunks;
+    if (tour->calls > MOST_CALLS) tour->calls = MOST_CALLS;
+    for (int c = 0; c < tour->chunks; c++) tour->piece[c] = (struct piece){tour, c * tour->calls};
+}
+
+static int capture_tour(struct tour *tour)
+{
+    for (int c = 0; c < tour->chunks; c++) {
+        char why[160];
+        int nodes;
+        TRY(tour->dev->ops->capture(tour->dev, enqueue_piece, &tour->piece[c], &tour->graph[c], &nodes, why, sizeof why));
+    }
+    return 0;
+}
+
+static void drop_tour(struct tour *tour)
+{
+    for (int c = 0; c < tour->chunks && !tour->dev->sticky; c++) {
+        if (tour->graph[c]) tour->dev->ops->drop(tour->dev, tour->graph[c]);
+        tour->graph[c] = NULL;
+    }
+}
+
+/* Once round the ring, and a wait. */
+static int walk_tour(void *arg)
+{
+    struct tour *tour = arg;
+    for (int c = 0; c < tour->chunks; c++) TRY(tour->dev->ops->replay(tour->dev, tour->graph[c]));
+    return tour->dev->ops->sync(tour->dev);
+}
+
+static int time_tour(struct tour *tour, double *ret_call_ns)
+{
+    double ns[UNTRACED];
+    TRY(walk_tour(tour));
+    for (int i = 0; i < UNTRACED; i++) {
+        TRY(tour->dev->ops->time(tour->dev, tour->graph, tour->chunks, &ns[i]));
+        if (ns[i] > BUDGET_S * 1e9 / 2) {   /* one is enough of what takes so long */
+            *ret_call_ns = ns[i] / (tour->chunks * tour->calls);
+            return 0;
+        }
+    }
+    *ret_call_ns = stats_median(ns, UNTRACED) / (tour->chunks * tour->calls);
+    return 0;
+}
+
+/* Once without tracing, so that the trace has something to be held against. */
+static int time_untraced(struct bound *bound, double *ret_call_ns)
+{
+    struct tour tour;
+    plan_tour(&tour, bound);
+    int error = capture_tour(&tour);
+    if (!error) error = time_tour(&tour, ret_call_ns);
+    drop_tour(&tour);
+    return error;
+}
+
+static int rounds_of(const struct tour *tour, double call_ns)
+{
+    double round_s = call_ns * 1e-9 * tour->chunks * tour->calls;
+    double rounds = fmin(ceil((double)LAUNCHES / tour->chunks), floor(BUDGET_S / fmax(round_s, 1e-9)));
+    return (int)fmax(rounds, ceil((double)FEWEST_LAUNCHES / tour->chunks));
+}
+
+static int begin_recording(struct tour *tour, struct recording *r, char *ret_why, size_t size)
+{
+    *r = (struct recording){0};
+    if (tour->dev->machine.engine == CUDA) return tour->dev->trace->begin(tour->dev, ret_why, size);
+    r->activity = must_alloc(MOST_HOST_CALLS, sizeof *r->activity);
+    tour->host = r;
+    return 0;
+}
+
+static int end_recording(struct tour *tour, struct recording *r, char *ret_why, size_t size)
+{
+    if (tour->dev->machine.engine == CUDA) return tour->dev->trace->end(tour->dev, r, ret_why, size);
+    tour->host = NULL;
+    return 0;
+}
+
+/* How many nodes each graph has, as its capture says; without a capture that says so, what each launch left. */
+static int nodes_a_launch(const struct tour *tour, const struct recording *r)
+{
+    if (tour->dev->machine.engine == HOST) return tour->calls;
+    if (r->n_nodes && r->n_nodes % tour->chunks == 0) return r->n_nodes / tour->chunks;
+    return r->n % r->launches ? r->n / r->launches + 1 : r->n / r->launches;
+}
+
+static int trace_replays(struct bound *bound, double untraced_ns, struct profile *ret)
+{
+    struct tour tour;
+    struct recording r;
+    plan_tour(&tour, bound);
+    if (begin_recording(&tour, &r, ret->note, sizeof ret->note)) return 0;
+    int rounds = rounds_of(&tour, untraced_ns);
+    if (tour.host && rounds * tour.chunks * tour.calls > MOST_HOST_CALLS)
+        rounds = (int)fmax(1, MOST_HOST_CALLS / (tour.chunks * tour.calls));
+    int error = capture_tour(&tour);
+    for (int i = 0; i < rounds && !error; i++) error = walk_tour(&tour);
+    int lost = end_recording(&tour, &r, ret->note, sizeof ret->note);
+    drop_tour(&tour);
+    r.launches = rounds * tour.chunks;
+    r.calls = tour.calls;
+    r.untraced_ns = untraced_ns;
+    r.nodes = nodes_a_launch(&tour, &r);
+    if (r.n_nodes && r.n_nodes % tour.chunks) r.n_nodes = 0;   /* not what was captured: believed in nothing */
+    if (!error && !lost) breakdown_make(&r, &ret->replay);
+    recording_free(&r);
+    return error;
+}
+
+/* One launch outside of a graph: what a program sees that captures nothing. */
+static int trace_eager(struct bound *bound, struct profile *ret)
+{
+    struct tour tour;
+    struct recording r;
+    plan_tour(&tour, bound);
+    tour.calls = 1;
+    if (begin_recording(&tour, &r, ret->note, sizeof ret->note)) return 0;
+    int error = launch_set(&tour, 0);
+    if (!error) error = tour.dev->ops->sync(tour.dev);
+    int lost = end_recording(&tour, &r, ret->note, sizeof ret->note);
+    r.launches = r.calls = 1;
+    r.untraced_ns = NAN;
+    r.nodes = tour.dev->machine.engine == HOST;
+    r.n_nodes = 0;
+    if (!error && !lost) breakdown_make(&r, &ret->eager);
+    recording_free(&r);
+    return error;
+}
+
+static int count_calls(struct bound *bound, struct profile *ret)
+{
+    struct tour tour;
+    plan_tour(&tour, bound);
+    int error = capture_tour(&tour);
+    if (!error) error = walk_tour(&tour);
+    ret->calls = tour.chunks * tour.calls;
+    if (!error && !tour.dev->trace->count(tour.dev, walk_tour, &tour, &ret->counters))
+        counters_per_call(&ret->counters, ret->calls);
+    if (!error) error = tour.dev->ops->sync(tour.dev);
+    drop_tour(&tour);
+    return error;
+}
+
+int profile_run(struct bound *bound, double read_B, double write_B, step_fn *step, void *step_arg, struct profile *ret)
+{
+    double untraced_ns = NAN;
+    memset(ret, 0, sizeof *ret);
+    counters_clear(&ret->counters);
+    ret->read_B = read_B, ret->write_B = write_B;
+    step(step_arg, "untraced replays");
+    TRY(time_untraced(bound, &untraced_ns));
+    step(step_arg, "traced replays");
+    TRY(trace_replays(bound, untraced_ns, ret));
+    step(step_arg, "traced launch");
+    if (!*ret->note) TRY(trace_eager(bound, ret));
+    step(step_arg, "counted replays");
+    return count_calls(bound, ret);
+}
+
+struct derived profile_derive(const struct profile *p, const struct row *row, const struct machine *machine)
+{
+    const struct counters *c = &p->counters;
+    struct derived ret;
+    double declared = row->workspace_B > 0 ? (double)row->workspace_B : 0;
+    double written = fmin(declared, fmax(0, c->l2_write_B - p->write_B));
+    bool in_dram = written > (double)machine->facts.l2_bytes;
+    double dram_B = c->dram_read_B + c->dram_write_B;
+    if (isnan(c->l2_write_B)) written = NAN;
+    ret.workspace_B = 2 * written;
+    ret.l2_reread = (c->l2_read_B - written) / p->read_B;
+    ret.dram_reread = (c->dram_read_B - (in_dram ? written : 0)) / p->read_B;
+    ret.pct_read_ceiling = machine->ceilings.read_GBps > 0 ? 100 * dram_B / row->t_med_ns / machine->ceilings.read_GBps : NAN;
+    ret.pct_matrix_ceiling =
+        machine->ceilings.matrix_GFLOPs > 0 ? 100 * row->flop / row->t_med_ns / machine->ceilings.matrix_GFLOPs : NAN;
+    ret.flop_per_B = row->flop / (isnan(dram_B) ? row->bytes : dram_B);
+    return ret;
+}

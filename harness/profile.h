@@ -1,0 +1,37 @@
+/* One kernel under the tracer and the counters, in passes of its own after the timing: what `kbench profile` adds to a row. */
+#ifndef KBENCH_PROFILE_H
+#define KBENCH_PROFILE_H
+
+#include "breakdown.h"
+#include "check.h"
+#include "counters.h"
+
+/* Plain data: goes from worker to parent as it stands. */
+struct profile {
+    struct breakdown replay;      /* of graph replays over the ring; launches 0: not traced */
+    struct breakdown eager;       /* of one launch outside of a graph */
+    struct counters  counters;    /* of a call, mean over the ring */
+    double           read_B, write_B;   /* the fewest that a call must read and write */
+    int32_t          calls;       /* in a pass of the counters */
+    char             note[240];   /* why there is no trace; or empty */
+};
+
+/* Traces and counts a kernel on the ring. 0, or the device's error of a launch. What the tracer or the counters lack is words in
+ * ret, no error. */
+int profile_run(struct bound *, double read_B, double write_B, step_fn *, void *step_arg, struct profile *ret);
+
+/* What follows from counters and row. NaN where something is missing. */
+struct derived {
+    double workspace_B;           /* estimate: written to L2 beyond the outputs, at most what is declared, and read back once */
+    double l2_reread;             /* bytes from L2 to SMs, less reads of workspace, over those that must be read */
+    double dram_reread;           /* bytes from DRAM likewise; workspace is taken for L2's unless it is larger than L2 */
+    double pct_read_ceiling;      /* DRAM bytes a second, of the measured read ceiling */
+    double pct_matrix_ceiling;    /* flop a second, of the measured matrix ceiling */
+    double flop_per_B;            /* of DRAM bytes as counted; where they were not, of the fewest bytes */
+};
+
+struct row;
+struct machine;
+struct derived profile_derive(const struct profile *, const struct row *, const struct machine *);
+
+#endif
