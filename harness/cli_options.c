@@ -39,6 +39,7 @@ const struct cli_option cli_options[] = {
         "a kernel of your own, built as a shared object; repeatable"},
     {"wrap", 0, "'COMMAND ...'", OPT_TEXT, AT(wrap), 0, RUNS,
         "put a tool before the worker, as in 'ncu --set full'; nothing is timed"},
+    {"no-lock", 0, NULL, OPT_FLAG, AT(no_lock), 0, RUNS | DOCTOR, "do not wait for other runs on the same device"},
     {"budget", 0, "TIME", OPT_SECONDS, AT(budget_s), 0, SWEEP, "time for the whole sweep, shared over its rows: 30s, 2m"},
     {"max-time", 0, "TIME", OPT_SECONDS, AT(cap_s), 0, SWEEP, "stop timing a row after this"},
     {"noise", 0, "PCT", OPT_PERCENT, AT(width_pct), 0, SWEEP,

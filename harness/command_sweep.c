@@ -7,11 +7,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "again.h"
 #include "base.h"
 #include "commands.h"
 #include "identity.h"
+#include "lock.h"
 #include "plot.h"
 #include "progress.h"
+#include "quiet.h"
 #include "report.h"
 #include "run_files.h"
 #include "supervisor.h"
@@ -38,7 +41,8 @@ struct sweep_run {
     struct table          all;
     bool                  check_only, stdout_gone;
     int                   file_error;
-    double                budget_per_row_s;
+    double                budget_per_row_s, began_s;
+    int                   busy;       /* groups in a row that stayed marked, however often they were measured */
 };
 
 static struct timing timing_of(const struct sweep_run *run)
@@ -100,8 +104,8 @@ static struct job job_of(const struct sweep_run *run, const struct group *group)
         .timeout_s = run->cli->timeout_s > 0 ? run->cli->timeout_s : run->cli->wrap ? 600 : 30};
 }
 
-/* again: NULL, or why rows that stand already are measured once more. */
-static void run_job(struct sweep_run *run, struct job *job, const char *again)
+/* again: NULL, or why rows that stand already are measured once more. beside: NULL, or which variants only keep them company. */
+static void run_job(struct sweep_run *run, struct job *job, const char *again, const bool *beside)
 {
     struct outcome *outcome = must_alloc((size_t)job->group.n, sizeof *outcome);
     struct done done;
@@ -110,7 +114,7 @@ static void run_job(struct sweep_run *run, struct job *job, const char *again)
     supervisor_group(&run->supervisor, job, outcome, &done);
     for (int v = 0; v < job->group.n; v++) {
         struct row *row = &outcome[v].row;
-        if (*row->status) {
+        if (*row->status && !(beside && beside[v])) {
             identify_row(row, &job->group, v, &run->registry, run->cli);
             if (again) {
                 char reason[sizeof row->reason];
@@ -127,12 +131,66 @@ static void run_job(struct sweep_run *run, struct job *job, const char *again)
     free(outcome);
 }
 
+/* The group's row of a variant among rows[first..], or NULL. */
+static const struct row *row_of(const struct sweep_run *run, const struct job *job, int v, int first)
+{
+    struct row key;
+    row_clear(&key);
+    identify_row(&key, &job->group, v, &run->registry, run->cli);
+    for (int i = first; i < run->rows.n; i++)
+        if (row_same_key(&run->rows.row[i], &key)) return &run->rows.row[i];
+    return NULL;
+}
+
+/* What of a group is worth a further try, and the probe beside it. Checks hold: they are not done again. False: nothing. */
+static bool marked_job(const struct sweep_run *run, const struct job *done, int first, int try, struct job *ret, bool *beside)
+{
+    int marked = 0;
+    *ret = *done;
+    ret->group.n = 0;
+    for (int v = 0; v < done->group.n; v++) {
+        const struct row *row = row_of(run, done, v, first);
+        if (!row || row_status(row) != STATUS_OK) continue;
+        bool again = quiet_tries(row->marks) >= try;
+        if (!again && !row_is_probe(row)) continue;
+        int n = ret->group.n++;
+        ret->group.variant[n] = done->group.variant[v];
+        ret->decided[n] = true;
+        ret->verdict[n] = done->verdict[v];
+        beside[n] = !again;
+        marked += again;
+    }
+    return marked > 0;
+}
+
+/* Rows that other work or held clocks have marked get two more tries; all samples are kept. Not where the number of rounds was
+ * given, nor beyond the budget, nor on a machine that stays busy. */
+static void measure_marked(struct sweep_run *run, const struct job *done, int first)
+{
+    enum { TRIES = 2, STAYS_BUSY = 3 };
+    bool over = run->cli->budget_s > 0 && now_s() - run->began_s > run->cli->budget_s, tried = false;
+    bool beside[MAX_VARIANTS];
+    struct job again;
+    if (run->check_only || run->cli->wrap || run->cli->rounds || over) return;
+    for (int try = 1; try <= TRIES && run->busy < STAYS_BUSY && !interrupted && !run->file_error; try++) {
+        if (!marked_job(run, done, first, try, &again, beside)) break;
+        for (int v = 0; v < again.group.n; v++) run->progress.total += !beside[v];
+        run_job(run, &again, ONCE_MORE, beside);
+        run->rows.again += again_settle(&run->rows, first);
+        tried = true;
+    }
+    if (!marked_job(run, done, first, 1, &again, beside)) run->busy = 0;
+    else if (tried && ++run->busy == STAYS_BUSY && !run->cli->quiet)
+        say("the machine stays busy: from here on marked rows are not measured again");
+}
+
 static void run_group(struct sweep_run *run, const struct group *planned)
 {
     struct job job = job_of(run, planned);
     int first = run->rows.n;
     if (drop_done(run, &job.group)) return;
-    run_job(run, &job, NULL);
+    run_job(run, &job, NULL, NULL);
+    measure_marked(run, &job, first);
     show_group(run, first);
 }
 
@@ -174,7 +232,7 @@ static bool measure_again(struct sweep_run *run, const struct row *row)
             job.group.variant[0] = job.group.variant[v];
             job.group.n = 1;
             run->progress.total++;
-            run_job(run, &job, MEASURED_AGAIN);
+            run_job(run, &job, MEASURED_AGAIN, NULL);
             return true;
         }
     return false;
@@ -245,6 +303,7 @@ static int exit_code_of(const struct sweep_run *run)
 
 int command_sweep(struct cli *cli)
 {
+    struct lock lock;
     struct sweep_run run = {.cli = cli, .check_only = !strcmp(cli->command, "check")};
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
@@ -258,6 +317,14 @@ int command_sweep(struct cli *cli)
         supervisor_close(&run.supervisor);
         return EXIT_OK;
     }
+    /* A check on a CPU is little disturbed; on a GPU it takes memory and whole time slices from a run that measures. */
+    bool alone = (!run.check_only && !cli->wrap) || machine->engine == CUDA;
+    lock.fd = -1;
+    if (alone && !lock_device(&lock, cli, machine, &interrupted)) {
+        supervisor_close(&run.supervisor);
+        return 128 + interrupted;
+    }
+    run.began_s = now_s();
     if (!run.check_only && !cli->wrap) supervisor_measure(&run.supervisor);
     if (cli->budget_s > 0) run.budget_per_row_s = cli->budget_s / planned_rows(&run.plan);
     if (!run.check_only) run_files_open(&run.files, cli, &run.plan, &run.registry, machine);
@@ -268,6 +335,7 @@ int command_sweep(struct cli *cli)
     finish(&run);
     int code = exit_code_of(&run);
     supervisor_close(&run.supervisor);
+    lock_drop(&lock);
     if (!run.check_only) run_files_close(&run.files);
     plan_free(&run.plan);
     scalings_free(&run.scalings), table_free(&run.all);

@@ -105,7 +105,8 @@ static int observe_canary(const struct witness *w, int n, int all, struct observ
         for (int i = 0; i < w[l].n; i++) {
             const struct sample *s = &w[l].sample[i];
             if (!(s->canary_ns > 0)) continue;
-            ret[at++] = (struct observation){s->at_s, CANARY, s->canary_ns > most || s->wait_ns > short_wait + CANARY_WAIT_NS, false};
+            bool late = s->canary_ns > most || s->wait_ns > short_wait + CANARY_WAIT_NS;
+            ret[at++] = (struct observation){s->at_s, CANARY, late, false};
         }
     free(ns);
     free(wait);
@@ -145,10 +146,12 @@ static bool often(const struct observation *o, int n)
         much++;
     }
     bool many = longer >= SAMPLES && 100 * longer >= SAMPLES_PCT * samples;
-    return (late >= CANARIES && 100 * late >= CANARY_PCT * canaries) || (late >= 2 && many) || (two && much >= 2 * SAMPLES && many);
+    bool often_late = late >= CANARIES && 100 * late >= CANARY_PCT * canaries;
+    return often_late || (many && (late >= 2 || (two && much >= 2 * SAMPLES)));
 }
 
-/* Kernels with a sample inside a window that speaks were struck; all, where it comes often: it may have covered one from end to end. */
+/* Kernels with a sample inside a window that speaks were struck; all, where it comes often: it may have covered one from end to
+ * end. */
 static void find_struck(const struct observation *o, int n, struct witness *w)
 {
     bool all = often(o, n);
@@ -195,7 +198,8 @@ static void judge_waiting(struct witness *w)
     }
     if (!n || (waited / n < WAITED_PCT && stolen / n < STOLEN_PCT)) return;
     w->contended = true;
-    text(w->why, sizeof w->why, "other work: threads waited for a CPU %.0f %% of the time, %.0f %% were stolen", waited / n, stolen / n);
+    text(w->why, sizeof w->why, "other work: threads waited for a CPU %.0f %% of the time, %.0f %% were stolen", waited / n,
+         stolen / n);
 }
 
 static void judge_clocks(struct witness *w)

@@ -175,6 +175,7 @@ char *counts_text(const struct table *table, int above, char *ret, size_t size)
     if (above) add(ret, size, "; ", text(word, sizeof(word), above == 1 ? "1 growth above its declaration" :
         "%d growths above their declarations", above));
     if (marked) add(ret, size, "; ", text(word, sizeof(word), "%d with marks", marked));
+    if (table->again) add(ret, size, "; ", text(word, sizeof(word), "%d measured again", table->again));
     bool first = true;
     for (int m = 0; m < COUNT(marks) && marked; m++) {
         int n = count_mark(table, marks[m]);

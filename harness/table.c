@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "again.h"
 #include "base.h"
 #include "csv.h"
 #include "registry.h"
@@ -238,7 +239,7 @@ int table_read(const char *path, struct table *ret, char *ret_error, size_t size
     if (error)
         table_free(&table);
     else
-        *ret = table;
+        table.again = again_settle(&table, 0), *ret = table;
     return error;
 }
 

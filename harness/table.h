@@ -13,6 +13,7 @@ struct table {
     struct row *row;
     int         n_dims;                        /* dimension columns of the header, also those that no row has a value for */
     char        dims[MAX_DIM_COLUMNS][24];
+    int         again;                         /* rows that gave way to a quieter one of the same measurement; see again.h */
     size_t      bytes;                         /* of the file up to the end of its last whole line */
 };
 
@@ -27,7 +28,8 @@ void dim_cell(struct csv_out *, const char *dim, int64_t value);
 int  cell_dim(const char *dim, const char *cell, int64_t *ret);
 
 /* Reads any rows.csv by its header, in any order; unknown columns are dims when they stand where dims stand (behind `marks` or
- * before `tune`), and else kept out. A last line cut short by a kill is left out. On unreadable input returns non-zero and writes
+ * before `tune`), and else kept out. Of rows that were measured
+ * again the quietest is there. A last line cut short by a kill is left out. On unreadable input returns non-zero and writes
  * "file:line: what: why" to ret_error. */
 int table_read(const char *path, struct table *ret, char *ret_error, size_t size);
 void table_free(struct table *);

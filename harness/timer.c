@@ -207,7 +207,8 @@ static struct summary summarise(const struct lane *lane, int first)
     double *t = must_alloc((size_t)lane->n + 1, sizeof *t);
     for (int i = first; i < lane->n; i++) t[i - first] = lane->sample[i].t_ns;
     struct summary ret = stats_summarise(t, lane->n - first, 0.95);
-    if (lane->n && lane->sample[first].placement != lane->sample[lane->n - 1].placement) ret.drifting = quiet_drifts(lane->sample + first, lane->n - first);
+    bool placements = lane->n > first && lane->sample[first].placement != lane->sample[lane->n - 1].placement;
+    if (placements) ret.drifting = quiet_drifts(lane->sample + first, lane->n - first);
     free(t);
     return ret;
 }

@@ -42,7 +42,8 @@ static bool find_device(void *library, int (*by_uuid)(const char *, void **), co
     int (*whole)(void *, void **);
     if (!by_uuid(uuid, ret)) return true;
     text(mig, sizeof mig, "MIG-%s", strncmp(uuid, "GPU-", 4) ? uuid : uuid + 4);
-    return !by_uuid(mig, &instance) && find(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", &whole) && !whole(instance, ret);
+    if (by_uuid(mig, &instance) || !find(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", &whole)) return false;
+    return !whole(instance, ret);
 }
 
 struct nvml *nvml_open(const char *uuid)
