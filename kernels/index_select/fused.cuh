@@ -111,9 +111,10 @@ template <class S> struct fused_block {
                 all(row, sink);
                 return;
             }
-            select_clear(sh.select, SCORE_THREADS);
+            select_clear<SCORE_THREADS>(sh.select);
+            __syncthreads();
             const peers_none alone;
-            selection<SCORE_THREADS, 0, peers_none, chunk_row, fused_sink> s = {sh.select, alone, row, sink};
+            selection<SCORE_THREADS, 0, true, peers_none, chunk_row, fused_sink> s = {sh.select, alone, row, sink};
             const uint32_t total = s.run((uint32_t)a.k, false);
             if (last)
                 sink.pad(total, whole ? (uint32_t)a.k : (uint32_t)at.cap);
@@ -135,8 +136,10 @@ template <class S> struct fused_block {
     template <class PEERS> __device__ __forceinline__ void merge(int32_t b, const fused_pieces &p, const PEERS &peers) {
         const list_row row(list(p.list), p.count * at.cap, peers);
         const fused_sink to = output(b);
-        selection<SCORE_THREADS, MERGE_CACHED, PEERS, list_row, fused_sink> s = {sh.select, peers, row, to};
-        select_clear(sh.select, SCORE_THREADS);
+        selection<SCORE_THREADS, MERGE_CACHED, true, PEERS, list_row, fused_sink> s = {sh.select, peers, row, to};
+        select_clear<SCORE_THREADS>(sh.select);
+        peers.arrive();
+        __syncthreads();
 #pragma unroll
         for (int j = 0; j < MERGE_CACHED; j++)
             if (j < row.rounds())

@@ -1,6 +1,6 @@
 /* topk/cluster: a row by up to 8 blocks of a cluster, who read each other's histograms through distributed shared memory and so
  * agree on the border; the few members of its bin are ranked by one of them. Short rows are left to one block, without a wait.
- * Moves each live score once, into registers up to 229,376 entries a row, and of the page table what live entries name.
+ * Moves each live score once, into registers up to 131,072 entries a row, and of the page table what live entries name.
  * Limit: the chain length, scores, histogram, two meetings of the cluster; blocks that a short row leaves idle cost their start.
  */
 #include <stdio.h>

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include "radix.cuh"
 
-static __global__ void __launch_bounds__(TOPK_THREADS, 1)
+static constexpr int CLUSTER_THREADS = 1024;
+
+static __global__ void __launch_bounds__(CLUSTER_THREADS, 1)
     topk_cluster(const __grid_constant__ topk_args a, bool eager, int32_t alone) {
-    __shared__ topk_shared sh;
+    __shared__ topk_shared<CLUSTER_THREADS> sh;
     const peers_cluster peers = peers_cluster::here();
     topk_select(a, blockIdx.x / peers.count(), peers, sh, eager, alone);
 }
@@ -29,7 +31,7 @@ static inline void cluster_configure(struct cluster_config *c, int log2, int64_t
     c->shape[0].val.clusterDim.x = 1u << log2;
     c->shape[0].val.clusterDim.y = c->shape[0].val.clusterDim.z = 1;
     c->config.gridDim = dim3((unsigned)(rows << log2));
-    c->config.blockDim = dim3(TOPK_THREADS);
+    c->config.blockDim = dim3(CLUSTER_THREADS);
     c->config.stream = stream;
     c->config.attrs = c->shape;
     c->config.numAttrs = 1;

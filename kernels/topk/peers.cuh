@@ -11,8 +11,10 @@ struct peers_none {
     static __device__ __forceinline__ uint32_t count(void) { return 1; }
     static __device__ __forceinline__ void sync(void) { __syncthreads(); }
     static __device__ __forceinline__ void leave(void) {}
+    static __device__ __forceinline__ void arrive(void) {}
+    static __device__ __forceinline__ void wait(void) {}
     static __device__ __forceinline__ uint32_t load4(const uint32_t *mine, uint32_t) { return *mine; }
-    static __device__ __forceinline__ uint2 load8(const uint32_t *mine, uint32_t) { return *(const uint2 *)mine; }
+    static __device__ __forceinline__ void store4(uint32_t *mine, uint32_t, uint32_t v) { *mine = v; }
     static __device__ __forceinline__ void store(uint2 *mine, uint32_t, uint2 v) { *mine = v; }
 };
 
@@ -43,6 +45,19 @@ struct peers_cluster {
             asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
     }
+    /* The two halves of sync(). Nobody may write to a block that has not begun yet. */
+    __device__ __forceinline__ void arrive(void) const {
+#if __CUDA_ARCH__ >= 900
+        if (blocks > 1)
+            asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+    }
+    __device__ __forceinline__ void wait(void) const {
+#if __CUDA_ARCH__ >= 900
+        if (blocks > 1)
+            asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+    }
     /* A block's shared memory is gone when it ends: nobody may while others still read it. */
     __device__ __forceinline__ void leave(void) const {
         if (blocks > 1)
@@ -58,15 +73,13 @@ struct peers_cluster {
 #endif
         return v;
     }
-    __device__ __forceinline__ uint2 load8(const uint32_t *mine, uint32_t rank) const {
-        uint2 v;
+    __device__ __forceinline__ void store4(uint32_t *mine, uint32_t rank, uint32_t v) const {
 #if __CUDA_ARCH__ >= 900
-        asm volatile("{ .reg .u32 a; mapa.shared::cluster.u32 a, %2, %3; ld.shared::cluster.v2.u32 {%0, %1}, [a]; }"
-                     : "=r"(v.x), "=r"(v.y) : "r"(shared_address(mine)), "r"(rank) : "memory");
+        asm volatile("{ .reg .u32 a; mapa.shared::cluster.u32 a, %0, %1; st.shared::cluster.u32 [a], %2; }" ::
+                     "r"(shared_address(mine)), "r"(rank), "r"(v) : "memory");
 #else
-        v = *(const uint2 *)mine;
+        *mine = v;
 #endif
-        return v;
     }
     __device__ __forceinline__ void store(uint2 *mine, uint32_t rank, uint2 v) const {
 #if __CUDA_ARCH__ >= 900

@@ -4,8 +4,10 @@
 
 #include "topk.cuh"
 
-static __global__ void __launch_bounds__(TOPK_THREADS, 1) topk_radix(const __grid_constant__ topk_args a, bool eager) {
-    __shared__ topk_shared sh;
+static constexpr int RADIX_THREADS = 512;
+
+static __global__ void __launch_bounds__(RADIX_THREADS, 1) topk_radix(const __grid_constant__ topk_args a, bool eager) {
+    __shared__ topk_shared<RADIX_THREADS> sh;
     topk_select(a, blockIdx.x, peers_none(), sh, eager, 0);
 }
 
@@ -15,7 +17,7 @@ static inline bool topk_eager(int32_t batch, const struct device *d) {
 }
 
 static inline int radix_launch(const topk_args &a, int32_t batch, const struct device *d, cudaStream_t stream) {
-    topk_radix<<<(unsigned)batch, TOPK_THREADS, 0, stream>>>(a, topk_eager(batch, d));
+    topk_radix<<<(unsigned)batch, RADIX_THREADS, 0, stream>>>(a, topk_eager(batch, d));
     return cudaGetLastError();
 }
 

@@ -5,8 +5,10 @@
  * plateau are taken in the order of their places, as many as are wanted. So no buffer has to hold a plateau, and any row is
  * exact. Places in the output come from prefix sums over blocks, warps and lanes: nothing depends on the order of atomics.
  *
- * A block sums its bins into groups; each block reads the groups of all, then the bins of the one group that holds the border:
- * one wait for the others a histogram, and a kilobyte or two a block between SMs.
+ * A block by itself sums bins in all its threads. Of a cluster each block sums its bins into groups and gives these to all others;
+ * then it needs only the bins of the one group that holds the border: one wait and one answer a histogram.
+ *
+ * A short row is no more than a chain of latencies, and each instruction runs once: what counts is how few there are.
  */
 #ifndef KBENCH_TOPK_SELECT_CUH
 #define KBENCH_TOPK_SELECT_CUH
@@ -24,16 +26,30 @@ struct select_found {
 
 struct select_shared {
     alignas(16) uint32_t bins[2][BINS];
-    alignas(16) uint32_t groups[2][GROUPS];
+    alignas(16) uint32_t groups[2][peers_cluster::MOST][GROUPS];  /* of each block */
     select_found found;
     uint2        warp_sum[WARP];
     uint2        candidate[CANDIDATES];  /* key, slot */
 };
 
-/* For a selection to begin with; a barrier follows in it. */
-static __device__ __forceinline__ void select_clear(select_shared &sh, int threads) {
-    for (int i = (int)threadIdx.x; i < 2 * BINS / 4; i += threads)
-        ((uint4 *)sh.bins)[i] = make_uint4(0, 0, 0, 0);
+/* For a selection to begin with; a barrier has to follow, before the first count. */
+template <int THREADS> static __device__ __forceinline__ void select_clear(select_shared &sh) {
+#pragma unroll
+    for (int i = 0; i < 2 * BINS / 4; i += THREADS)
+        ((uint4 *)sh.bins)[i + (int)threadIdx.x] = make_uint4(0, 0, 0, 0);
+}
+
+/* Four scores into the histogram of a selection. What is no candidate has first bins of its own, which are left out when the
+ * histogram is read: fewer instructions than to leave it out here. */
+static __device__ __forceinline__ void select_count(select_shared &sh, uint4 bits) {
+    const uint32_t xy = first_bins(bits.x, bits.y), zw = first_bins(bits.z, bits.w);
+    atomicAdd(&sh.bins[0][first_bin_of_lower(xy)], 1u);
+    atomicAdd(&sh.bins[0][first_bin_of_upper(xy)], 1u);
+    atomicAdd(&sh.bins[0][first_bin_of_lower(zw)], 1u);
+    atomicAdd(&sh.bins[0][first_bin_of_upper(zw)], 1u);
+}
+static __device__ __forceinline__ void select_count_keys(select_shared &sh, uint4 keys) {
+    select_count(sh, make_uint4(bits_of_key(keys.x), bits_of_key(keys.y), bits_of_key(keys.z), bits_of_key(keys.w)));
 }
 
 /* A row is read in rounds of 4 keys a thread. SOURCE gives
@@ -41,9 +57,10 @@ static __device__ __forceinline__ void select_clear(select_shared &sh, int threa
  *   keys(round)           4 keys, KEY_NONE past the end
  *   page(round)           what it takes to name the slots of these 4, a register
  *   slot(page, round, i)  slot of the i-th
- * and SINK put(place, key, slot). The first CACHED rounds are kept in registers. */
-template <int THREADS, int CACHED, class PEERS, class SOURCE, class SINK> struct selection {
-    static constexpr int WARPS = THREADS / WARP;
+ * and SINK put(place, key, slot). The first CACHED rounds are kept in registers; MORE: there may be others. */
+template <int THREADS, int CACHED, bool MORE, class PEERS, class SOURCE, class SINK> struct selection {
+    static constexpr int WARPS = THREADS / WARP, WORDS = (CACHED + 7) / 8;
+    static_assert(CACHED > 0 || MORE, "a row has rounds");
 
     select_shared &sh;
     const PEERS   &peers;
@@ -58,14 +75,17 @@ template <int THREADS, int CACHED, class PEERS, class SOURCE, class SINK> struct
     template <class F> static __device__ __forceinline__ void four(uint4 keys, F f) {
         f(keys.x, 0), f(keys.y, 1), f(keys.z, 2), f(keys.w, 3);
     }
-    template <class F> __device__ __forceinline__ void each_key(F f) {
-        const int rounds = source.rounds();
+    /* f(keys, round) of rounds that are cached, and of the others. A single cached round is always filled. */
+    template <class F> __device__ __forceinline__ void each_cached(F f) {
 #pragma unroll
         for (int j = 0; j < CACHED; j++)
-            if (j < rounds)
-                four(cache[j], f);
-        for (int j = CACHED; j < rounds; j++)
-            four(source.keys(j), f);
+            if (CACHED == 1 || j < source.rounds())
+                f(cache[j], j);
+    }
+    template <class F> __device__ __forceinline__ void each_other(F f) {
+        if constexpr (MORE)
+            for (int j = CACHED; j < source.rounds(); j++)
+                f(source.keys(j), j);
     }
 
     __device__ __forceinline__ void clear_bins(int buffer) {
@@ -73,7 +93,7 @@ template <int THREADS, int CACHED, class PEERS, class SOURCE, class SINK> struct
             ((uint4 *)sh.bins[buffer])[i] = make_uint4(0, 0, 0, 0);
     }
 
-    /* Sums of x over lanes at and above this one. */
+    /* Sums of x over lanes at and above this one, or at and below it. */
     static __device__ __forceinline__ uint32_t sum_from(uint32_t x) {
         const int lane = lane_id();
 #pragma unroll
@@ -83,20 +103,74 @@ template <int THREADS, int CACHED, class PEERS, class SOURCE, class SINK> struct
         }
         return x;
     }
+    static __device__ __forceinline__ uint32_t sum_upto(uint32_t x) {
+        const int lane = lane_id();
+#pragma unroll
+        for (int step = 1; step < WARP; step *= 2) {
+            const uint32_t other = __shfl_up_sync(ALL_LANES, x, step);
+            x += lane >= step ? other : 0;
+        }
+        return x;
+    }
 
-    /* By one warp: the highest bin at or above which there are at least `need` keys, in buffer; none, if there are no more. */
-    __device__ __forceinline__ void find_bin(int buffer) {
+    /* First bins of what is no candidate: -inf and NaN, the last of the lowest and of the highest group. */
+    static __device__ __forceinline__ bool is_dead_end(int bin) {
+        return bin == GROUP - 1 || bin == BINS - 1;
+    }
+    __device__ __forceinline__ uint32_t bin_of(int buffer, bool first, int bin, uint32_t q) const {
+        const uint32_t n = peers.load4(&sh.bins[buffer][bin], q);
+        return first && is_dead_end(bin) ? 0 : n;
+    }
+
+    /* By one block: the highest bin at or above which there are at least `need` keys, in buffer; none, if there are no more. */
+    __device__ __forceinline__ select_found find_alone(int buffer, bool first) {
+        constexpr int MINE = BINS / THREADS;
+        const int warp = warp_id(), lane = lane_id();
+        uint32_t n[MINE], own = 0;  /* upwards */
+        __syncthreads();
+        const uint2 *const mine = (const uint2 *)&sh.bins[buffer][BINS - MINE * ((int)threadIdx.x + 1)];
+#pragma unroll
+        for (int i = 0; i < MINE; i += 2) {
+            const uint2 pair = mine[i / 2];
+            n[i] = pair.x, n[i + 1] = pair.y;
+        }
+        if (first && is_dead_end(BINS - 1 - MINE * (int)threadIdx.x))
+            n[MINE - 1] = 0;
+#pragma unroll
+        for (int i = 0; i < MINE; i++)
+            own += n[i];
+        const uint32_t upto = sum_upto(own);
+        if (lane == WARP - 1)
+            sh.warp_sum[warp].x = upto;
+        __syncthreads();
+        const uint32_t other = lane < WARPS ? sh.warp_sum[lane].x : 0;
+        const uint32_t all = __reduce_add_sync(ALL_LANES, other);
+        uint32_t above = __reduce_add_sync(ALL_LANES, lane < warp ? other : 0) + upto - own;
+        if (all <= need) {
+            if (threadIdx.x == 0)
+                sh.found = {0, 0, 0, 0, 0, all};
+        } else if (above < need && above + own >= need) {
+            int at = MINE - 1;
+            uint32_t in = n[at];
+#pragma unroll
+            for (int i = MINE - 2; i >= 0; i--)
+                if (above + in < need)
+                    above += in, in = n[i], at = i;
+            sh.found = {(uint32_t)(BINS - MINE * ((int)threadIdx.x + 1) + at), above, in, 0, 0, all};
+        }
+        __syncthreads();
+        return sh.found;
+    }
+
+    /* Likewise of all blocks, by one warp of each: the groups of all are here. */
+    __device__ __forceinline__ void find_bin(int buffer, bool first) {
         const int lane = lane_id();
         const uint32_t rank = peers.rank(), count = peers.count();
-        uint2 g[PEERS::MOST];
         uint32_t odd = 0, even = 0, lower_odd = 0, lower_even = 0;
-#pragma unroll
-        for (uint32_t q = 0; q < PEERS::MOST; q++)
-            g[q] = q < count ? peers.load8(&sh.groups[buffer][2 * lane], q) : make_uint2(0, 0);
-#pragma unroll
-        for (uint32_t q = 0; q < PEERS::MOST; q++) {
-            even += g[q].x, odd += g[q].y;
-            lower_even += q < rank ? g[q].x : 0, lower_odd += q < rank ? g[q].y : 0;
+        for (uint32_t q = 0; q < count; q++) {
+            const uint2 g = *(const uint2 *)&sh.groups[buffer][q][2 * lane];
+            even += g.x, odd += g.y;
+            lower_even += q < rank ? g.x : 0, lower_odd += q < rank ? g.y : 0;
         }
         const uint32_t from = sum_from(even + odd), over_odd = from - even - odd, over_even = over_odd + odd;
         select_found f = {0, 0, 0, 0, 0, __shfl_sync(ALL_LANES, from, 0)};
@@ -112,7 +186,7 @@ template <int THREADS, int CACHED, class PEERS, class SOURCE, class SINK> struct
             uint32_t v[PEERS::MOST], mine = 0, lower = 0;
 #pragma unroll
             for (uint32_t q = 0; q < PEERS::MOST; q++)
-                v[q] = q < count ? peers.load4(&sh.bins[buffer][group * GROUP + lane], q) : 0;
+                v[q] = q < count ? bin_of(buffer, first, group * GROUP + lane, q) : 0;
 #pragma unroll
             for (uint32_t q = 0; q < PEERS::MOST; q++) {
                 mine += v[q];
@@ -130,20 +204,29 @@ template <int THREADS, int CACHED, class PEERS, class SOURCE, class SINK> struct
             sh.found = f;
     }
 
-    /* The histogram in buffer is complete as far as this thread goes. */
-    __device__ __forceinline__ select_found find(int buffer) {
+    /* first: of this selection. */
+    __device__ __forceinline__ select_found find_together(int buffer, bool first) {
         const int warp = warp_id(), lane = lane_id();
         __syncthreads();
+        if (first)
+            peers.wait();
         for (int g = warp; g < GROUPS; g += WARPS) {
-            const uint32_t sum = __reduce_add_sync(ALL_LANES, sh.bins[buffer][g * GROUP + lane]);
-            if (lane == 0)
-                sh.groups[buffer][g] = sum;
+            const uint32_t sum = __reduce_add_sync(ALL_LANES, first && is_dead_end(g * GROUP + lane) ? 0 : sh.bins[buffer][g * GROUP + lane]);
+            if (lane < (int)peers.count())
+                peers.store4(&sh.groups[buffer][peers.rank()][g], (uint32_t)lane, sum);
         }
         peers.sync();
         if (warp == 0)
-            find_bin(buffer);
+            find_bin(buffer, first);
         __syncthreads();
         return sh.found;
+    }
+
+    /* The histogram in buffer is complete as far as this thread goes. */
+    __device__ __forceinline__ select_found find(int buffer, bool first) {
+        if (PEERS::MOST == 1 || peers.count() == 1)
+            return find_alone(buffer, first);
+        return find_together(buffer, first);
     }
 
     /* Narrows range to a bin of it, or to nothing, with last just below lo, where all that is left is wanted. */
@@ -160,51 +243,15 @@ template <int THREADS, int CACHED, class PEERS, class SOURCE, class SINK> struct
         lower_in = f.lower_in;
     }
 
-    /* What is above range goes out; members go to the candidates, or out where range is one key. */
-    __device__ __forceinline__ void give(uint32_t chosen, bool rank_them) {
-        uint32_t above = 0, in = 0;
-        each_key([&](uint32_t key, int) {
-            above += key > range.last;
-            in += range.holds(key);
-        });
-        uint2 at = places(above, in);
-        at.x += lower_above, at.y += lower_in;
-        const auto give4 = [&](uint4 keys, int round) {
-            bool any = false;
-            four(keys, [&](uint32_t key, int) { any |= key >= range.lo; });
-            if (!any)
-                return;
-            const uint32_t page = source.page(round);
-            four(keys, [&](uint32_t key, int i) {
-                if (range.holds(key)) {
-                    if (rank_them)
-                        peers.store(&sh.candidate[at.y], 0, make_uint2(key, source.slot(page, round, i)));
-                    else if (at.y < need)
-                        sink.put(chosen + at.y, key, source.slot(page, round, i));
-                    at.y++;
-                } else if (key >= range.lo) {
-                    sink.put(at.x++, key, source.slot(page, round, i));
-                }
-            });
-        };
-        const int rounds = source.rounds();
-#pragma unroll
-        for (int j = 0; j < CACHED; j++)
-            if (j < rounds)
-                give4(cache[j], j);
-        for (int j = CACHED; j < rounds; j++)
-            give4(source.keys(j), j);
-    }
-
-    /* Exclusive sums over the block's threads of two counts. */
-    __device__ __forceinline__ uint2 places(uint32_t a, uint32_t b) {
+    /* Exclusive sums over the block's threads of two counts, each at most `most`. */
+    __device__ __forceinline__ uint2 places(uint32_t a, uint32_t b, uint32_t most) {
         const int warp = warp_id(), lane = lane_id();
-        uint2 sum = {a, b};
-#pragma unroll
-        for (int step = 1; step < WARP; step *= 2) {
-            const uint32_t x = __shfl_up_sync(ALL_LANES, sum.x, step), y = __shfl_up_sync(ALL_LANES, sum.y, step);
-            sum.x += lane >= step ? x : 0;
-            sum.y += lane >= step ? y : 0;
+        uint2 sum;
+        if (!MORE || most < 65536 / WARP) {
+            const uint32_t both = sum_upto(a | b << 16);
+            sum = make_uint2(both & 0xffff, both >> 16);
+        } else {
+            sum = make_uint2(sum_upto(a), sum_upto(b));
         }
         if (lane == WARP - 1)
             sh.warp_sum[warp] = sum;
@@ -213,53 +260,123 @@ template <int THREADS, int CACHED, class PEERS, class SOURCE, class SINK> struct
         return make_uint2(sum.x - a + __reduce_add_sync(ALL_LANES, other.x), sum.y - b + __reduce_add_sync(ALL_LANES, other.y));
     }
 
-    /* Candidates by rank, several lanes each; equal keys by their place in the list. */
-    __device__ __forceinline__ void give_candidates(uint32_t chosen) {
-        uint32_t lanes = WARP;
-        while (lanes > 1 && members * lanes > THREADS)
-            lanes /= 2;
-        for (uint32_t first = 0; first < members; first += THREADS / lanes) {
-            const uint32_t mine = first + threadIdx.x / lanes;
-            const uint2 c = sh.candidate[min(mine, members - 1)];
-            uint32_t higher = 0;
-            for (uint32_t i = threadIdx.x % lanes; i < members; i += lanes) {
-                const uint32_t key = sh.candidate[i].x;
-                higher += key > c.x || (key == c.x && i < mine);
+    /* Key `bit` of a word of 8 cached rounds. */
+    __device__ __forceinline__ uint32_t pick(int word, int bit) const {
+        uint32_t picked = 0;
+#pragma unroll
+        for (int j = 0; j < CACHED; j++)
+            if (j / 8 == word)
+                four(cache[j], [&](uint32_t key, int i) { picked = bit == j % 8 * 4 + i ? key : picked; });
+        return picked;
+    }
+
+    __device__ __forceinline__ void give_member(uint32_t place, uint32_t chosen, bool rank_them, uint32_t key, uint32_t slot) {
+        if (rank_them)
+            peers.store(&sh.candidate[place], 0, make_uint2(key, slot));
+        else if (place < need)
+            sink.put(chosen + place, key, slot);
+    }
+
+    /* What is above range goes out; members go to the candidates, or out where range is one key. */
+    __device__ __forceinline__ void give(uint32_t chosen, bool rank_them) {
+        uint32_t above[WORDS + 1] = {}, in[WORDS + 1] = {};
+        each_cached([&](uint4 keys, int j) {
+            four(keys, [&](uint32_t key, int i) {
+                const uint32_t bit = 1u << (j % 8 * 4 + i);
+                const bool over = key > range.last;
+                above[j / 8] |= over ? bit : 0;
+                in[j / 8] |= !over && key >= range.lo ? bit : 0;
+            });
+        });
+        uint32_t n_above = 0, n_in = 0;
+#pragma unroll
+        for (int w = 0; w < WORDS; w++)
+            n_above += (uint32_t)__popc(above[w]), n_in += (uint32_t)__popc(in[w]);
+        each_other([&](uint4 keys, int) {
+            four(keys, [&](uint32_t key, int) {
+                n_above += key > range.last;
+                n_in += range.holds(key);
+            });
+        });
+        uint2 at = places(n_above, n_in, (uint32_t)source.rounds() * 4);
+        at.x += lower_above, at.y += lower_in;
+#pragma unroll
+        for (int w = 0; w < WORDS; w++) {
+            for (uint32_t left = above[w]; left; left &= left - 1) {
+                const int bit = __ffs((int)left) - 1, j = w * 8 + bit / 4;
+                sink.put(at.x++, pick(w, bit), source.slot(source.page(j), j, bit % 4));
             }
-            for (uint32_t step = lanes / 2; step > 0; step /= 2)
-                higher += __shfl_xor_sync(ALL_LANES, higher, step);
-            if (mine < members && threadIdx.x % lanes == 0 && higher < need)
+            for (uint32_t left = in[w]; left && (rank_them || at.y < need); left &= left - 1) {
+                const int bit = __ffs((int)left) - 1, j = w * 8 + bit / 4;
+                give_member(at.y++, chosen, rank_them, pick(w, bit), source.slot(source.page(j), j, bit % 4));
+            }
+        }
+        each_other([&](uint4 keys, int j) {
+            bool any = false;
+            four(keys, [&](uint32_t key, int) { any |= key >= range.lo; });
+            if (!any)
+                return;
+            const uint32_t page = source.page(j);
+            four(keys, [&](uint32_t key, int i) {
+                if (range.holds(key))
+                    give_member(at.y++, chosen, rank_them, key, source.slot(page, j, i));
+                else if (key >= range.lo)
+                    sink.put(at.x++, key, source.slot(page, j, i));
+            });
+        });
+    }
+
+    /* Candidates by rank, one a warp at a time; equal keys by their place in the list. */
+    __device__ __forceinline__ void give_candidates(uint32_t chosen) {
+        const uint32_t lane = (uint32_t)lane_id();
+        for (uint32_t mine = (uint32_t)warp_id(); mine < members; mine += WARPS) {
+            const uint2 c = sh.candidate[mine];
+            uint32_t higher = 0;
+#pragma unroll 2
+            for (uint32_t i = lane; i - lane < members; i += WARP) {
+                const uint32_t key = i < members ? sh.candidate[i].x : 0;
+                higher += (uint32_t)__popc(__ballot_sync(ALL_LANES, key > c.x || (key == c.x && i < mine)));
+            }
+            if (lane == 0 && higher < need)
                 sink.put(chosen + higher, c.x, c.y);
         }
     }
 
-    /* bins[0] and bins[1] are clear, or bins[0] holds the histogram by first_bin() of all keys already (counted); the cache is
-     * full. Returns how many were put, of all blocks, from place 0 on: k or all there are. */
-    __device__ __forceinline__ uint32_t run(uint32_t k, bool counted) {
-        __syncthreads();
-        if (!counted)
-            each_key([&](uint32_t key, int) {
-                if (key != KEY_NONE)
-                    atomicAdd(&sh.bins[0][first_bin(key)], 1u);
-            });
-        need = k, lower_above = 0;
-        range = {KEY_NONE + 1, KEY_LAST};
-        const select_found first = find(0);
-        narrow(first, first_bin_range(first.bin));
-
+    /* Cuts the range finer while it has too many members. */
+    __device__ __forceinline__ void refine(void) {
         int buffer = 1;
-        while (members > CANDIDATES && range.lo < range.last) {
+        do {
             const int shift = range_shift(range);
-            each_key([&](uint32_t key, int) {
-                if (range.holds(key))
-                    atomicAdd(&sh.bins[buffer][(key - range.lo) >> shift], 1u);
-            });
-            const select_found f = find(buffer);
+            const auto count = [&](uint4 keys, int) {
+                four(keys, [&](uint32_t key, int) {
+                    if (range.holds(key))
+                        atomicAdd(&sh.bins[buffer][(key - range.lo) >> shift], 1u);
+                });
+            };
+            each_cached(count);
+            each_other(count);
+            const select_found f = find(buffer, false);
             narrow(f, range_bin(range, shift, f.bin));
             buffer ^= 1;
             clear_bins(buffer);  /* whoever read it has met us since */
             __syncthreads();
-        }
+        } while (members > CANDIDATES && range.lo < range.last);
+    }
+
+    /* peers have been told to arrive(), the bins are clear, the cache is full; counted: and its keys, or all where nothing is
+     * cached, have been counted. Returns how many were put, of all blocks, from place 0 on: k or all there are. */
+    __device__ __forceinline__ uint32_t run(uint32_t k, bool counted) {
+        const auto count = [&](uint4 keys, int) { select_count_keys(sh, keys); };
+        if (!counted)
+            each_cached(count);
+        if (CACHED > 0 || !counted)
+            each_other(count);
+        need = k, lower_above = 0;
+        range = {KEY_FIRST, KEY_LAST};
+        const select_found first = find(0, true);
+        narrow(first, first_bin_range(first.bin));
+        if (__builtin_expect(members > CANDIDATES && range.lo < range.last, 0))
+            refine();
 
         const uint32_t total = min(first.all, k), chosen = total - need;
         const bool rank_them = members > 0 && range.lo < range.last;

@@ -19,21 +19,26 @@ static inline topk_args topk_args_of(const struct call *call) {
         (int32_t)dim[TOPK_K]};
 }
 
+/* 4 bytes of device memory, asked for before whatever comes next. */
+static __device__ __forceinline__ int32_t load4_now(const void *p) {
+    int32_t v;
+    asm volatile("ld.global.nc.s32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+
 /* 4 bytes from device to shared memory, asynchronously. */
 static __device__ __forceinline__ void copy4_async(void *shared, const void *global) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(shared)), "l"(global) : "memory");
 }
 
-/* Most rounds that are kept in registers: 28,672 entries a block. */
-static constexpr int TOPK_THREADS = 512, TOPK_CACHED = 14;
-
 /* Row b, as its blocks share it out: a round is 4 entries of each thread, block after block. The pages of the first rounds are
- * copied to shared memory, where they wait to be needed. */
-struct topk_row {
-    static constexpr int ROUND = TOPK_THREADS * 4, ROUND_PAGES = ROUND / TOPK_PAGE, PAGE_THREADS = TOPK_THREADS / ROUND_PAGES;
+ * copied to shared memory, where they wait to be needed; the same rounds' keys are kept in registers. */
+template <int THREADS> struct topk_row {
+    static constexpr int CACHED = THREADS > 512 ? 4 : 14, ROUND = THREADS * 4;  /* as many as there are registers for */
+    static constexpr int ROUND_PAGES = ROUND / TOPK_PAGE, PAGE_THREADS = THREADS / ROUND_PAGES;
 
     const char *score, *page_table;
-    int32_t    *pages;                   /* [TOPK_CACHED][ROUND_PAGES], shared */
+    int32_t    *pages;                   /* [CACHED][ROUND_PAGES], shared */
     int32_t     length, first, step, n;  /* first: this thread's entry in round 0; step: entries a round of all blocks; n: rounds */
 
     __device__ __forceinline__ int rounds(void) const {
@@ -45,13 +50,20 @@ struct topk_row {
     __device__ __forceinline__ uint4 load(int round) const {
         return load16_once(score + (int64_t)entry(round) * 4);
     }
-    __device__ __forceinline__ uint4 keys_of(uint4 bits, int round) const {
-        const int32_t e = entry(round);
-        return make_uint4(e < length ? key_of_bits(bits.x) : KEY_NONE, e + 1 < length ? key_of_bits(bits.y) : KEY_NONE,
-            e + 2 < length ? key_of_bits(bits.z) : KEY_NONE, e + 3 < length ? key_of_bits(bits.w) : KEY_NONE);
+    /* NaN past the end. */
+    __device__ __forceinline__ uint4 masked(uint4 bits, int round) const {
+        const int32_t left = length - entry(round);
+        if (left < 4) {
+            bits.x = left > 0 ? bits.x : NAN_BITS, bits.y = left > 1 ? bits.y : NAN_BITS;
+            bits.z = left > 2 ? bits.z : NAN_BITS, bits.w = NAN_BITS;
+        }
+        return bits;
+    }
+    static __device__ __forceinline__ uint4 keys_of(uint4 bits) {
+        return make_uint4(key_of_bits(bits.x), key_of_bits(bits.y), key_of_bits(bits.z), key_of_bits(bits.w));
     }
     __device__ __forceinline__ uint4 keys(int round) const {
-        return entry(round) < length ? keys_of(load(round), round) : make_uint4(0, 0, 0, 0);
+        return entry(round) < length ? keys_of(masked(load(round), round)) : make_uint4(0, 0, 0, 0);
     }
     __device__ __forceinline__ const int32_t *page_at(int round) const {
         return (const int32_t *)page_table + entry(round) / TOPK_PAGE;
@@ -61,7 +73,7 @@ struct topk_row {
             copy4_async(pages + round * ROUND_PAGES + threadIdx.x / PAGE_THREADS, page_at(round));
     }
     __device__ __forceinline__ uint32_t page(int round) const {
-        return (uint32_t)(round < TOPK_CACHED ? pages[round * ROUND_PAGES + (int)threadIdx.x / PAGE_THREADS]
+        return (uint32_t)(round < CACHED ? pages[round * ROUND_PAGES + (int)threadIdx.x / PAGE_THREADS]
                                               : __ldg(page_at(round)));
     }
     /* All rounds of a thread stand at the same place in their pages. */
@@ -77,43 +89,49 @@ struct topk_slots {
     }
 };
 
-struct topk_shared {
+template <int THREADS> struct topk_shared {
     select_shared select;
-    int32_t       pages[TOPK_CACHED * topk_row::ROUND_PAGES];
+    int32_t       pages[topk_row<THREADS>::CACHED * topk_row<THREADS>::ROUND_PAGES];
 };
 
-/* All that is known to come: the first CACHED rounds, of which round 0 may have been loaded already. */
-template <int CACHED, class PEERS>
-static __device__ __forceinline__ void topk_finish(const topk_args &a, const topk_row &row, const PEERS &peers, topk_shared &sh,
-    uint4 round0, bool early, topk_slots out) {
-    selection<TOPK_THREADS, CACHED, PEERS, topk_row, topk_slots> s = {sh.select, peers, row, out};
+/* All that is known to come: up to CACHED rounds, or MORE, of which round 0 may have been loaded already. Keys are counted as they
+ * come. */
+template <int THREADS, int CACHED, bool MORE, class PEERS>
+static __device__ __forceinline__ void topk_finish(const topk_args &a, const topk_row<THREADS> &row, const PEERS &peers,
+    topk_shared<THREADS> &sh, uint4 round0, bool early, topk_slots out) {
+    selection<THREADS, CACHED, MORE, PEERS, topk_row<THREADS>, topk_slots> s = {sh.select, peers, row, out};
     s.cache[0] = round0;
 #pragma unroll
     for (int j = 0; j < CACHED; j++)
-        if (j < row.n && !(j == 0 && early) && row.entry(j) < row.length) {
+        if (!(j == 0 && early) && row.entry(j) < row.length) {
             s.cache[j] = row.load(j);
             row.copy_page(j);
         }
+    peers.arrive();
 #pragma unroll
     for (int j = 0; j < CACHED; j++)
-        if (j < row.n)
-            s.cache[j] = row.keys_of(s.cache[j], j);
+        if (CACHED == 1 || j < row.n) {
+            const uint4 bits = row.masked(s.cache[j], j);
+            s.cache[j] = row.keys_of(bits);
+            select_count(sh.select, bits);
+        }
     copy_wait_all();
-    const uint32_t total = s.run((uint32_t)a.k, false);
+    const uint32_t total = s.run((uint32_t)a.k, true);
     if (peers.rank() == 0)
-        for (uint32_t i = total + threadIdx.x; i < (uint32_t)a.k; i += TOPK_THREADS)
+        for (uint32_t i = total + threadIdx.x; i < (uint32_t)a.k; i += THREADS)
             out.out[i] = -1;
 }
 
 /* Row b by this block and its peers. eager: round 0 is loaded beside the length, not after it, and what lies past the length is
- * dropped unseen: worth a wait, and at most 8 KB of a block. alone: rows up to this length are left to block 0. What happens
+ * dropped unseen: worth a wait, and at most 16 KB of a block. alone: rows up to this length are left to block 0. What happens
  * depends on the length, never on what the row has room for. */
-template <class PEERS>
-static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b, PEERS peers, topk_shared &sh, bool eager,
-    int32_t alone) {
-    const int32_t begin = (int32_t)peers.rank() * topk_row::ROUND;
-    topk_row row = {(const char *)a.score.p + b * a.score.stride, (const char *)a.page_table.p + b * a.page_table.stride, sh.pages,
-        0, begin + (int32_t)threadIdx.x * 4, (int32_t)peers.count() * topk_row::ROUND, 0};
+template <int THREADS, class PEERS>
+static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b, PEERS peers, topk_shared<THREADS> &sh,
+    bool eager, int32_t alone) {
+    using row_of = topk_row<THREADS>;
+    const int32_t begin = (int32_t)peers.rank() * row_of::ROUND;
+    row_of row = {(const char *)a.score.p + b * a.score.stride, (const char *)a.page_table.p + b * a.page_table.stride, sh.pages,
+        0, begin + (int32_t)threadIdx.x * 4, (int32_t)peers.count() * row_of::ROUND, 0};
     const topk_slots out = {(int32_t *)((char *)a.slot.p + b * a.slot.stride)};
 
     uint4 round0 = {};
@@ -122,8 +140,10 @@ static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b
         round0 = row.load(0);
         row.copy_page(0);
     }
-    row.length = min(__ldg((const int32_t *)((const char *)a.length.p + b * a.length.stride)), a.width);
-    select_clear(sh.select, TOPK_THREADS);
+    const int32_t length = load4_now((const char *)a.length.p + b * a.length.stride);
+    select_clear<THREADS>(sh.select);
+    __syncthreads();  /* while the loads are on their way */
+    row.length = min(length, a.width);
     if constexpr (PEERS::MOST > 1)
         if (row.length <= alone) {
             if (peers.rank() > 0) {
@@ -131,17 +151,16 @@ static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b
                 return;
             }
             peers.alone();
-            row.step = topk_row::ROUND;
+            row.step = row_of::ROUND;
         }
-    row.n = row.length > begin ? (row.length - begin + row.step - 1) / row.step : 0;
-    /* All blocks of a row take the same branch, since block 0 has the most rounds. */
-    const int32_t most = row.length > 0 ? (row.length + row.step - 1) / row.step : 0;
-    if (most <= 1)
-        topk_finish<1>(a, row, peers, sh, round0, early, out);
-    else if (most <= 4)
-        topk_finish<4>(a, row, peers, sh, round0, early, out);
+    /* All blocks of a row take the same branch. */
+    row.n = (int32_t)((uint32_t)max(row.length - begin + row.step - 1, 0) / (uint32_t)row.step);
+    if (row.length <= row.step)
+        topk_finish<THREADS, 1, false>(a, row, peers, sh, round0, early, out);
+    else if (row.length <= 4 * row.step)
+        topk_finish<THREADS, 4, false>(a, row, peers, sh, round0, early, out);
     else
-        topk_finish<TOPK_CACHED>(a, row, peers, sh, round0, early, out);
+        topk_finish<THREADS, row_of::CACHED, true>(a, row, peers, sh, round0, early, out);
 }
 
 #endif
