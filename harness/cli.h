@@ -40,6 +40,9 @@ struct cli {
     double       timeout_s;        /* a check or a sample that takes longer is a timeout, 0: default */
     int          rounds;           /* --rounds: exactly so many, 0: by width */
     bool         force, dry_run, json, markdown, no_plots, strict, quiet, help, show_config;
+    bool         static_facts;     /* --static */
+    const char  *junit;            /* --junit */
+    char         ran[512];         /* where a sweep put its rows, for a command that goes on with them */
     int          verbose;
     const char  *colour;           /* auto, always, never */
     const char  *command_line;     /* all words as given, quoted: for env.json */

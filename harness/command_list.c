@@ -27,18 +27,35 @@ static void results(FILE *f, const struct material *m)
     list_results(f, m->registry, &t);
 }
 
+static void facts(FILE *f, const struct material *m)
+{
+    (void)m;
+    list_static(f);
+}
+
+static cJSON *facts_json(const struct material *m)
+{
+    (void)m;
+    return list_static_json();
+}
+
 static cJSON *results_json(const struct material *m)
 {
     struct toolkits t = built_with();
     return list_results_json(m->registry, &t);
 }
 
-/* Without a topic the first four follow each other. */
-static const struct {
+struct topic {
     const char *name;
     void      (*print)(FILE *, const struct material *);
     cJSON    *(*json)(const struct material *);
-} topics[] = {
+};
+
+/* In place of "kernels" under --static. */
+static const struct topic static_topic = {"static", facts, facts_json};
+
+/* Without a topic the first four follow each other. */
+static const struct topic topics[] = {
     {"ops", list_ops, list_ops_json}, {"kernels", list_kernels, list_kernels_json}, {"devices", list_devices, list_devices_json},
     {"sweeps", list_sweeps, list_sweeps_json}, {"columns", list_columns, list_columns_json}, {"results", results, results_json},
 };
@@ -62,9 +79,12 @@ int command_list(const struct cli *cli, const struct registry *registry, int n_m
     struct material m = {registry, n_machines, machine, why_not};
     int             first = cli->args.n ? topic_index(cli->args.word[0]) : 0, n = cli->args.n ? 1 : OVERVIEW;
     if (cli->args.n > 1) die(EXIT_USAGE, "list %s %s: one topic at a time", cli->args.word[0], cli->args.word[1]);
+    const struct topic *topic = cli->static_facts ? &static_topic : topics + first;
+    if (cli->static_facts && (n > 1 || strcmp(topics[first].name, "kernels")))
+        die(EXIT_USAGE, "list --static: tells of kernels alone; list kernels --static");
     if (cli->json) {
         cJSON *all = cJSON_CreateObject();
-        for (int i = first; i < first + n; i++) cJSON_AddItemToObject(all, topics[i].name, topics[i].json(&m));
+        for (int i = 0; i < n; i++) cJSON_AddItemToObject(all, topic[i].name, topic[i].json(&m));
         char *words = cJSON_Print(all);
         if (!words) die(EXIT_ENVIRONMENT, "out of host memory for the list");
         puts(words);
@@ -72,9 +92,9 @@ int command_list(const struct cli *cli, const struct registry *registry, int n_m
         cJSON_Delete(all);
         return EXIT_OK;
     }
-    for (int i = first; i < first + n; i++) {
-        if (n > 1) printf("%s%s\n\n", i > first ? "\n" : "", topics[i].name);
-        topics[i].print(stdout, &m);
+    for (int i = 0; i < n; i++) {
+        if (n > 1) printf("%s%s\n\n", i ? "\n" : "", topic[i].name);
+        topic[i].print(stdout, &m);
     }
     return EXIT_OK;
 }

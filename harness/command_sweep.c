@@ -328,6 +328,7 @@ int command_sweep(struct cli *cli)
     if (!run.check_only && !cli->wrap) supervisor_measure(&run.supervisor);
     if (cli->budget_s > 0) run.budget_per_row_s = cli->budget_s / planned_rows(&run.plan);
     if (!run.check_only) run_files_open(&run.files, cli, &run.plan, &run.registry, machine);
+    if (!run.check_only) text(cli->ran, sizeof cli->ran, "%s", run.files.folder.path);
     open_report(&run);
     run.progress = progress_begin(planned_rows(&run.plan), isatty(STDERR_FILENO) && strcmp(getenv("TERM") ? getenv("TERM")
         : "dumb", "dumb"), cli->quiet);

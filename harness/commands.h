@@ -10,6 +10,7 @@
 int command_sweep(struct cli *);
 int command_doctor(struct cli *);
 int command_precision(struct cli *);
+int command_gate(struct cli *);
 
 /* list: finds the devices, then calls command_list. */
 int command_list_all(struct cli *);

@@ -33,6 +33,10 @@ const char *list_engine(enum engine);
 char       *list_device(const struct machine *, char *ret, size_t size);      /* "cuda:0" */
 char       *list_sweep_note(const char *name, char *ret, size_t size);        /* the comment that a job file begins with */
 
+/* What the assembler settled for each function of each CUDA kernel. */
+void   list_static(FILE *);
+cJSON *list_static_json(void);
+
 extern const char list_dims_help[];
 
 /* A paragraph from column `margin` on, the first line beginning at `column`, broken at 80. */

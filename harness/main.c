@@ -19,6 +19,7 @@ int main(int argc, char **argv)
     if (!strcmp(cli.command, "list")) return command_list_all(&cli);
     if (!strcmp(cli.command, "doctor")) return command_doctor(&cli);
     if (!strcmp(cli.command, "precision")) return command_precision(&cli);
+    if (!strcmp(cli.command, "gate")) return command_gate(&cli);
     if (!strcmp(cli.command, "plot")) return command_plot(&cli);
     if (!strcmp(cli.command, "report")) return command_report(&cli);
     die(EXIT_BUG, "%s: a command without code; report it", cli.command);

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Writes a C table of what the assembler settled for each function of each CUDA kernel, taken from the objects of its library.
+
+usage: static_facts.py OUTPUT TOOLKIT SM,SM,... NAME,NAME,... LIBRARY...
+
+Registers, stack and shared memory stand in the cubin's .nv.info and section sizes. The mix is counted in the machine code itself:
+an instruction is 16 bytes on every architecture from sm_70 on, its lowest 12 bits say what it is, and bits 73 to 75 how much a load
+takes. NVIDIA does not publish these; a test holds the counts against cuobjdump where there is one.
+"""
+import struct
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+import cubins    # noqa: E402
+
+REGCOUNT, FRAME_SIZE = 0x2f, 0x11        # attributes of .nv.info: (symbol, value)
+RESERVED_SHARED = 1024                   # of each block for the system, from sm_90 on: not the kernel's
+INSTRUCTION = 16
+
+# Lowest 12 bits. HMMA, IMMA, DMMA, QMMA; HGMMA, QGMMA (sm_90a).
+TENSOR = {0x23c, 0x237, 0x23f, 0x27a, 0x9f0, 0xdf0, 0x9f3, 0xdf3}
+LOAD, ASYNC_LOAD = 0x981, 0xfae          # LDG; LDGSTS: cp.async
+BULK = {0x3ba, 0x5b4}                    # UBLKCP, UTMALDG
+LOCAL = {0x983, 0x387}                   # LDL, STL
+
+
+def attributes(info):
+    """(attribute, symbol, value) of those entries of .nv.info that have two words."""
+    at = 0
+    while at + 4 <= len(info):
+        form, attribute, length = struct.unpack_from("<BBH", info, at)
+        at += 4
+        if form != 4:                    # its value stands in place of the length
+            continue
+        if length == 8:
+            yield attribute, *struct.unpack_from("<II", info, at)
+        at += length
+
+
+def symbols(parts):
+    """Names by index of the symbol table."""
+    table, strings = parts.get(b".symtab", b""), parts.get(b".strtab", b"")
+    for at in range(0, len(table), 24):
+        start, = struct.unpack_from("<I", table, at)
+        yield strings[start:strings.index(b"\0", start)]
+
+
+def mix(code, sm):
+    """Counts: instructions, tensor, 16-byte loads from global memory, bulk copies, loads and stores of local memory."""
+    count, of_16_bytes = [0] * 5, {LOAD: 6, ASYNC_LOAD: 6 if sm < 100 else 4}
+    for at in range(0, len(code) - INSTRUCTION + 1, INSTRUCTION):
+        low, high = struct.unpack_from("<QQ", code, at)
+        what = low & 0xfff
+        wide = high >> 9 & 7 == of_16_bytes.get(what)
+        for i, met in enumerate((True, what in TENSOR, wide, what in BULK, what in LOCAL)):
+            count[i] += met
+    return count
+
+
+def functions(blob, base):
+    """(mangled name, registers, bytes of stack, bytes of shared memory, mix) of each kernel function in a cubin."""
+    sizes, parts = {}, {}
+    for name, _, data, size in cubins.sections(blob, base):
+        parts[name], sizes[name] = data, size
+    sm = cubins.architecture(blob, base)
+    of = {REGCOUNT: {}, FRAME_SIZE: {}}
+    names = list(symbols(parts))
+    for attribute, symbol, value in attributes(parts.get(b".nv.info", b"")):
+        if attribute in of and symbol < len(names):
+            of[attribute][names[symbol]] = value
+    for section in parts:
+        if not section.startswith(b".text."):
+            continue
+        name = section[len(b".text."):]
+        shared = sizes.get(b".nv.shared." + name, 0)
+        if sm >= 90:
+            shared = max(shared - RESERVED_SHARED, 0)
+        stack = of[FRAME_SIZE].get(name, 0) + sizes.get(b".nv.local." + name, 0)
+        yield name, of[REGCOUNT][name], stack, shared, mix(parts[section], sm)
+
+
+def demangled(names):
+    """As people write them, without parameters; mangled where there is no c++filt."""
+    plain = [cubins.plain_name(name).decode() for name in names]
+    try:
+        done = subprocess.run(["c++filt", "-p"], input="\n".join(plain), capture_output=True, text=True, check=True)
+        told = done.stdout.strip("\n").replace("> >", ">>").split("\n")
+    except (OSError, subprocess.CalledProcessError):
+        return plain
+    return told if len(told) == len(plain) else plain
+
+
+def facts_of(library, sms):
+    """(function, architecture as asked for, numbers...) of a library, sorted."""
+    found = []
+    for blob in cubins.objects(library):
+        for base in cubins.cubins(blob):
+            number = str(cubins.architecture(blob, base))
+            sm = next((word for word in sms if word.rstrip("af") == number), number)
+            for name, *numbers, counts in functions(blob, base):
+                found.append((sm, name, *numbers, *counts))
+    names = demangled([fact[1] for fact in found]) if found else []
+    return sorted(((name, sm, *numbers) for name, (sm, _, *numbers) in zip(names, found)),
+                  key=lambda fact: (fact[0], int(fact[1].rstrip("af")), fact[1]))
+
+
+def main():
+    output, toolkit, sms, names, libraries = *sys.argv[1:5], sys.argv[5:]
+    with open(output, "w", encoding="ascii") as file:
+        file.write('/* Generated by tools/static_facts.py. */\n#include "static_facts.h"\n\n')
+        file.write(f'const char static_toolkit[] = "{toolkit}";\n\nconst struct static_fact static_facts[] = {{\n')
+        for name, library in zip(names.split(","), libraries):
+            for function, sm, *numbers in facts_of(library, sms.split(",")):
+                file.write(f'    {{"{name}", "{sm}", "{function}", {{{", ".join(map(str, numbers))}}}}},\n')
+        file.write("    {0},\n};\n")
+
+
+main()
