@@ -104,7 +104,7 @@ KERNEL = {
     FOR_OP(attn),
     .note = "a KV tile gathered once serves 32 heads by mma.sync; bound by one SM a (request, 32 heads)",
     .engine = CUDA,
-    .growth = {{"ctx", 0.03}},  /* addresses of rows far apart take longer to translate, and one block a request can't wait elsewhere */
+    .growth = {{"ctx", 0.03}},  /* measured; presumably addresses of rows far apart, which take longer to translate */
     .unfit = unfit,
     .open = open_,
     .launch = launch,
