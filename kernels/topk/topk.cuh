@@ -19,13 +19,6 @@ static inline topk_args topk_args_of(const struct call *call) {
         (int32_t)dim[TOPK_K]};
 }
 
-/* 4 bytes of device memory, asked for before whatever comes next. */
-static __device__ __forceinline__ int32_t load4_now(const void *p) {
-    int32_t v;
-    asm volatile("ld.global.nc.s32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
-    return v;
-}
-
 /* 4 bytes from device to shared memory, asynchronously. */
 static __device__ __forceinline__ void copy4_async(void *shared, const void *global) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(shared)), "l"(global) : "memory");
@@ -140,7 +133,8 @@ static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b
         round0 = row.load(0);
         row.copy_page(0);
     }
-    const int32_t length = load4_now((const char *)a.length.p + b * a.length.stride);
+    int32_t length;  /* asked for before what comes next */
+    asm volatile("ld.global.nc.s32 %0, [%1];" : "=r"(length) : "l"((const char *)a.length.p + b * a.length.stride) : "memory");
     select_clear<THREADS>(sh.select);
     __syncthreads();  /* while the loads are on their way */
     row.length = min(length, a.width);
