@@ -37,6 +37,18 @@ static __device__ __forceinline__ int32_t indexer_clamp(const indexer_args &a, i
     return min(max(length, 0), a.width);
 }
 
+/* Loads that stay before the next barrier, where the compiler would delay them to their use. */
+static __device__ __forceinline__ uint32_t load4_now(const void *p) {
+    uint32_t x;
+    asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(x) : "l"(p));
+    return x;
+}
+static __device__ __forceinline__ uint4 load16_now(const void *p) {
+    uint4 v;
+    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+    return v;
+}
+
 /* Live entries of request b. */
 static __device__ __forceinline__ int32_t indexer_length(const indexer_args &a, int32_t b) {
     return indexer_clamp(a, __ldg((const int32_t *)a.t[INDEXER_LENGTH].p + b));
@@ -79,13 +91,29 @@ struct indexer_share {
     int32_t        count;  /* pages */
 };
 
+/* What stands in memory for lengths of requests first .. first + 3, 0 past the batch. */
+static __device__ __forceinline__ uint4 indexer_load4(const indexer_args &a, int32_t first) {
+    const int32_t *p = (const int32_t *)a.t[INDEXER_LENGTH].p + first;
+    if (first + 4 <= a.batch)
+        return load16_now(p);
+    uint4 n = make_uint4(0, 0, 0, 0);
+    if (first < a.batch)
+        n.x = load4_now(p);
+    if (first + 1 < a.batch)
+        n.y = load4_now(p + 1);
+    if (first + 2 < a.batch)
+        n.z = load4_now(p + 2);
+    return n;
+}
+
+static __device__ __forceinline__ int4 indexer_clamp4(const indexer_args &a, uint4 n) {
+    return make_int4(indexer_clamp(a, (int32_t)n.x), indexer_clamp(a, (int32_t)n.y), indexer_clamp(a, (int32_t)n.z),
+                     indexer_clamp(a, (int32_t)n.w));
+}
+
 /* Lengths of requests first .. first + 3, 0 past the batch. */
 static __device__ __forceinline__ int4 indexer_lengths4(const indexer_args &a, int32_t first) {
-    if (first + 4 > a.batch)
-        return make_int4(first < a.batch ? indexer_length(a, first) : 0, first + 1 < a.batch ? indexer_length(a, first + 1) : 0,
-                         first + 2 < a.batch ? indexer_length(a, first + 2) : 0, 0);
-    const int4 n = __ldg((const int4 *)((const int32_t *)a.t[INDEXER_LENGTH].p + first));
-    return make_int4(indexer_clamp(a, n.x), indexer_clamp(a, n.y), indexer_clamp(a, n.z), indexer_clamp(a, n.w));
+    return indexer_clamp4(a, indexer_load4(a, first));
 }
 
 static __device__ __forceinline__ int32_t indexer_pages4(int4 n) {

@@ -7,6 +7,7 @@
  *           keys pass through registers, which convert them, and each team converts q of a request once
  *   NARROW  likewise for e4m3 without a conversion: fp8 products, whose sums keep 13 bits, so that scores near 0 are wrong
  *   BULK    a team is two warps of 32 entries each by mma.sync, the copy engine fills the rings: sm_90 and newer
+ *   DIRECT  for a single request: see live_direct.cuh
  *   ASYNC   likewise, four warps copy 16 bytes at a time: sm_80 and newer
  */
 #ifndef KBENCH_INDEXER_LIVE_CUH
@@ -14,10 +15,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include "hopper.cuh"
-#include "score.cuh"
+#include "live_direct.cuh"
 
-enum live_path { LIVE_BEST, LIVE_WGMMA, LIVE_BULK, LIVE_ASYNC, LIVE_NARROW };
+enum live_path { LIVE_BEST, LIVE_WGMMA, LIVE_BULK, LIVE_ASYNC, LIVE_DIRECT, LIVE_NARROW };
 
 static constexpr int LIVE_TEAMS = 4, LIVE_LINE = INDEXER_HEADS * 4, LIVE_STAGES = 16;
 
@@ -248,23 +248,12 @@ template <class F, int PATH> struct live_copier {
     }
 };
 
-/* 64 entries by a warpgroup. c: what F::multiply left; sum: of entries g and g + 8 of the warp's 16. */
-static __device__ __forceinline__ void live_fold(const float (&c)[INDEXER_HEADS / 2], const float (&w)[INDEXER_HEADS / 4],
-                                                 float (&sum)[2]) {
-    sum[0] = sum[1] = 0;
-#pragma unroll
-    for (int n = 0; n < INDEXER_HEADS / 8; n++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            sum[i / 2] = fmaf(fmaxf(c[n * 4 + i], 0.f), w[n * 2 + i % 2], sum[i / 2]);
-}
-
 /* A warpgroup's scores of pages; weights stay in registers as long as the request does. */
 template <class F> struct live_team {
     const live_plan   &plan;
     const live_places &at;
     int                team, member;
-    float              weight[INDEXER_HEADS / 4];  /* of columns 8 n + 2 t and the next */
+    float              weight[INDEXER_HEADS / 4];
 
     __device__ __forceinline__ uint32_t own(void) const {
         return at.own + (uint32_t)(team * F::OWN);
@@ -273,12 +262,7 @@ template <class F> struct live_team {
     /* Another request, whose q comes to buffer `buffer`. */
     __device__ __forceinline__ void take(int buffer, uint32_t parity) {
         barrier_wait(at.ready + buffer * 8, parity);
-        const uint32_t w = at.w + buffer * LIVE_LINE;
-#pragma unroll
-        for (int n = 0; n < INDEXER_HEADS / 8; n++) {
-            const uint2 pair = load8_shared(w + (n * 8 + lane_id() % 4 * 2) * 4);
-            weight[n * 2] = __uint_as_float(pair.x), weight[n * 2 + 1] = __uint_as_float(pair.y);
-        }
+        score_weights(at.w + buffer * LIVE_LINE, weight);
         if constexpr (F::OWN > 0) {
             warpgroup_sync(team);  /* all warps' products with the q before are done */
             F::convert(at.q + buffer * F::BYTES, own(), member);
@@ -309,7 +293,7 @@ template <class F> struct live_team {
             if (lane_id() == 0)
                 barrier_arrive(empty);
         }
-        live_fold(c, weight, sum);
+        score_fold_row(c, weight, sum);
         score_write(logits, member * 16, live, scale, sum);
     }
 
@@ -392,9 +376,11 @@ static __global__ void __launch_bounds__(live_warps<PATH>::MOST, 1)
                 live_multiply<F, PATH>(a, plan, at);
             return;
         }
-        const int4 lengths = indexer_lengths4(a, lane_id() * 4);
+        const uint4 lengths = indexer_load4(a, lane_id() * 4);
         const int32_t page = (int32_t)blockIdx.x + lane_id() * (int32_t)gridDim.x;
-        const int32_t slot = a.batch > 1 || page >= a.width / INDEXER_PAGE ? 0 : indexer_slot(a, 0, page);
+        int32_t slot = 0;
+        if (a.batch == 1 && page < a.width / INDEXER_PAGE)
+            slot = (int32_t)load4_now(indexer_row<INDEXER_PAGE_TABLE>(a, 0) + (int64_t)page * 4);
         if (copier == 0 && PATH != LIVE_ASYNC && lane_id() == 0) {
             bulk_prefetch_map(&key_map);
             bulk_prefetch_map(&q_map);
@@ -403,27 +389,28 @@ static __global__ void __launch_bounds__(live_warps<PATH>::MOST, 1)
         live_copier<F, PATH> c = {a, plan, at, key_map, q_map, copier, 0, {0, 1}, {plan.queries - 1, 1}, -1, 0};
         if (a.batch == 1)
             c.begin(0, true);
-        c.run(live_share_of(a, lengths), slot);
+        c.run(live_share_of(a, indexer_clamp4(a, lengths)), slot);
     }
 }
 
-/* From open. */
+/* From open. best: for any batch; path: for this one. */
 struct live_state {
     tensor_map_encode *encode;
-    int                best;
+    int                best, path;
 };
 
 template <class F> static const void *live_kernel(int path) {
     switch (path) {
     case LIVE_WGMMA: return (const void *)indexer_live<F, LIVE_WGMMA>;
     case LIVE_NARROW: return (const void *)indexer_live<typename F::narrow, LIVE_WGMMA>;
+    case LIVE_DIRECT: return (const void *)indexer_direct<typename F::direct>;
     case LIVE_BULK: return (const void *)indexer_live<F, LIVE_BULK>;
     default: return (const void *)indexer_live<F, LIVE_ASYNC>;
     }
 }
 
 /* Which paths there is code for: a body that an architecture lacks is empty and needs few registers. */
-template <class F> static int live_open(const struct device *d, void **ret) {
+template <class F> static int live_open(const struct problem *p, const struct device *d, void **ret) {
     struct live_state *state = (struct live_state *)calloc(1, sizeof *state);
     int error = state ? cudaSuccess : cudaErrorMemoryAllocation;
     *ret = state;
@@ -431,7 +418,7 @@ template <class F> static int live_open(const struct device *d, void **ret) {
         state->encode = tensor_map_encoder();
     for (int path = LIVE_NARROW; path >= LIVE_WGMMA && error == cudaSuccess; path--) {
         cudaFuncAttributes code;
-        if (path != LIVE_ASYNC && !state->encode)
+        if (path == LIVE_DIRECT || (path != LIVE_ASYNC && !state->encode))
             continue;
         error = cudaFuncGetAttributes(&code, live_kernel<F>(path));
         if (error == cudaSuccess)
@@ -442,7 +429,9 @@ template <class F> static int live_open(const struct device *d, void **ret) {
     if (error != cudaSuccess) {
         free(state);
         *ret = NULL;
+        return error;
     }
+    state->path = state->best == LIVE_WGMMA && p->dim[INDEXER_BATCH] == 1 ? LIVE_DIRECT : state->best;
     return error;
 }
 
@@ -451,8 +440,9 @@ static inline void live_close(void *state) {
 }
 
 static inline const char *live_describe(void *state, char *ret, size_t size) {
-    static const char *const words[] = {"", "wgmma, bulk copies", "mma.sync, bulk copies", "mma.sync, asynchronous copies"};
-    snprintf(ret, size, "%s", words[((struct live_state *)state)->best]);
+    static const char *const words[] = {"", "wgmma, bulk copies", "mma.sync, bulk copies", "mma.sync, asynchronous copies",
+                                        "wgmma, keys straight to registers"};
+    snprintf(ret, size, "%s", words[((struct live_state *)state)->path]);
     return ret;
 }
 
@@ -463,11 +453,16 @@ enum { LIVE_TUNE_PATH, LIVE_TUNE_TEAMS, LIVE_TUNE_STAGES };
 
 template <class F> static int live_launch(const struct call *call) {
     const struct live_state *state = (const struct live_state *)call->state;
-    const int path = call->tune[LIVE_TUNE_PATH] ? call->tune[LIVE_TUNE_PATH] : state->best;
-    const bool wgmma = path == LIVE_WGMMA || path == LIVE_NARROW;
-    if (path < state->best || (wgmma && state->best != LIVE_WGMMA))
+    const int path = call->tune[LIVE_TUNE_PATH] ? call->tune[LIVE_TUNE_PATH] : state->path;
+    const bool wgmma = path == LIVE_WGMMA || path == LIVE_NARROW, direct = path == LIVE_DIRECT;
+    if (path < state->best || ((wgmma || direct) && state->best != LIVE_WGMMA) ||
+        (direct && call->problem->dim[INDEXER_BATCH] > 1))
         return cudaErrorNotSupported;
     indexer_args a = indexer_args_of(call);
+    if (direct) {
+        indexer_direct<typename F::direct><<<(unsigned)call->device->sm_count, DIRECT_THREADS, 0, call->stream>>>(a);
+        return cudaGetLastError();
+    }
     const int32_t teams = call->tune[LIVE_TUNE_TEAMS] ? call->tune[LIVE_TUNE_TEAMS] : LIVE_TEAMS;
     live_plan plan = live_plan_of<F>(call->device->smem_bytes, teams, call->tune[LIVE_TUNE_STAGES],
                                      path == LIVE_WGMMA ? F::OWN : 0);

@@ -86,6 +86,26 @@ static __device__ __forceinline__ void score_fold(const float (&c)[MT][2][4], ui
     }
 }
 
+/* Weights of the heads that a lane has of all 64: 2t and 2t + 1 of each eight. */
+static __device__ __forceinline__ void score_weights(uint32_t w, float (&weight)[INDEXER_HEADS / 4]) {
+#pragma unroll
+    for (int n = 0; n < INDEXER_HEADS / 8; n++) {
+        const uint2 pair = load8_shared(w + (n * 8 + lane_id() % 4 * 2) * 4);
+        weight[n * 2] = __uint_as_float(pair.x), weight[n * 2 + 1] = __uint_as_float(pair.y);
+    }
+}
+
+/* c: products of the warp's 16 entries and all 64 heads; sum: of entries g and g + 8. */
+static __device__ __forceinline__ void score_fold_row(const float (&c)[INDEXER_HEADS / 2], const float (&weight)[INDEXER_HEADS / 4],
+                                                      float (&sum)[2]) {
+    sum[0] = sum[1] = 0;
+#pragma unroll
+    for (int n = 0; n < INDEXER_HEADS / 8; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            sum[i / 2] = fmaf(fmaxf(c[n * 4 + i], 0.f), weight[n * 2 + i % 2], sum[i / 2]);
+}
+
 /* Of the four lanes t of entry g (and g + 8): lanes 0 and 2 get the whole sum of entry g, 1 and 3 that of entry g + 8. */
 static __device__ __forceinline__ float score_join(const float (&sum)[2]) {
     const bool odd = threadIdx.x & 1;

@@ -27,10 +27,60 @@ struct live_e4m3 : live_paged {
     }
 };
 
+static __device__ __forceinline__ void live_halves(float (&c)[INDEXER_HEADS / 2], const uint32_t (&keys)[SCORE_STEPS][4],
+                                                   uint64_t q) {
+#pragma unroll
+    for (int step = 0; step < SCORE_STEPS; step++)
+        wgmma_half(c, keys[step], q + step % 4 * 2 + step / 4 * (SCORE_HALF >> 4), step > 0);
+}
+
+/* Keys straight to registers. Word v of chunk 4j + t of a row, thread t's, is columns 2t, 2t + 1, 2t + 8, 2t + 9 of k-step 4j + v. */
+struct direct_fp8 : score_fp8 {
+    static constexpr int LOADS = 2;
+
+    static __device__ __forceinline__ void fragments(const uint4 (&low)[LOADS], const uint4 (&high)[LOADS],
+                                                     uint32_t (&k)[SCORE_STEPS][4]) {
+#pragma unroll
+        for (int row = 0; row < 2; row++)
+#pragma unroll
+            for (int j = 0; j < LOADS; j++) {
+                const uint4 v = row ? high[j] : low[j];
+                const uint32_t word[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    uint32_t pair[2];
+                    fp8_half4(word[i], pair);
+                    k[j * 4 + i][row] = pair[0], k[j * 4 + i][row + 2] = pair[1];
+                }
+            }
+    }
+
+    /* Chunk `chunk` of q, counted over all rows, as halves where wgmma finds it in that order. */
+    static __device__ __forceinline__ void place(uint32_t q, int chunk, uint4 v) {
+        const int row = chunk / 8, j = chunk % 8 / 4, t = chunk % 4;
+        const uint32_t word[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            uint32_t pair[2];
+            fp8_half4(word[i], pair);
+            store4_shared(q + j * SCORE_HALF + score_place(row, i * 2) + t * 4, pair[0]);
+            store4_shared(q + j * SCORE_HALF + score_place(row, i * 2 + 1) + t * 4, pair[1]);
+        }
+    }
+
+    using score_fp8::multiply;
+
+    static __device__ __forceinline__ void multiply(float (&c)[INDEXER_HEADS / 2], const uint32_t (&keys)[SCORE_STEPS][4],
+                                                    uint64_t q) {
+        live_halves(c, keys, q);
+    }
+};
+
 /* Products of halves. */
 struct live_fp8 : live_paged {
     static constexpr int OWN = 2 * SCORE_HALF;  /* bytes of a team's q */
     using narrow = live_e4m3;
+    using direct = direct_fp8;
 
     using live_paged::multiply;
 
@@ -55,14 +105,12 @@ struct live_fp8 : live_paged {
     /* c[64 entries x 64 heads] = keys q^T, by a warpgroup. */
     static __device__ __forceinline__ void multiply(float (&c)[INDEXER_HEADS / 2], const uint32_t (&keys)[SCORE_STEPS][4],
                                                     uint64_t q) {
-#pragma unroll
-        for (int step = 0; step < SCORE_STEPS; step++)
-            wgmma_half(c, keys[step], q + step % 4 * 2 + step / 4 * (SCORE_HALF >> 4), step > 0);
+        live_halves(c, keys, q);
     }
 };
 
-static int open_(const struct problem *, const struct device *d, void **state) {
-    return live_open<live_fp8>(d, state);
+static int open_(const struct problem *p, const struct device *d, void **state) {
+    return live_open<live_fp8>(p, d, state);
 }
 
 KERNEL = {
