@@ -13,9 +13,11 @@
 #include "identity.h"
 #include "lock.h"
 #include "plot.h"
+#include "profile_files.h"
 #include "progress.h"
 #include "quiet.h"
 #include "report.h"
+#include "report_profile.h"
 #include "run_files.h"
 #include "supervisor.h"
 #include "sweep.h"
@@ -40,9 +42,20 @@ struct sweep_run {
     struct scalings       scalings;   /* of all rows in the folder; they point into `all` */
     struct table          all;
     bool                  check_only, stdout_gone;
+    struct profile_log   *profile;    /* of `profile`, else NULL */
     int                   file_error;
     double                budget_per_row_s, began_s;
     int                   busy;       /* groups in a row that stayed marked, however often they were measured */
+};
+
+/* What the group at hand shows behind its table. */
+struct profile_log {
+    struct profile_files files;
+    int                  n, failed;
+    struct {
+        struct row      row;
+        struct profile *profile;
+    } of[MAX_VARIANTS];
 };
 
 static struct timing timing_of(const struct sweep_run *run)
@@ -68,13 +81,34 @@ static void show_group(struct sweep_run *run, int first)
     if (run->stdout_gone || run->rows.n == first) return;
     progress_hide(&run->progress);
     report_group(stdout, run->rows.row + first, run->rows.n - first, &run->report);
+    for (int i = 0; run->profile && i < run->profile->n; i++)
+        report_profile(stdout, &run->profile->of[i].row, run->profile->of[i].profile, &run->supervisor.hello.machine, &run->report);
     if (fflush(stdout)) run->stdout_gone = true;
 }
 
-static void write_outcome(struct sweep_run *run, const struct outcome *outcome)
+/* To its files; kept until the group is shown. */
+static int take_profile(struct sweep_run *run, struct outcome *outcome)
+{
+    struct profile_log *log = run->profile;
+    if (!log || !outcome->profile || log->n == MAX_VARIANTS) return 0;
+    log->failed += *outcome->profile->replay.failed != 0;
+    log->of[log->n].row = outcome->row;
+    log->of[log->n++].profile = outcome->profile;
+    int error = profile_files_write(&log->files, &outcome->row, outcome->profile, &run->supervisor.hello.machine);
+    outcome->profile = NULL;
+    return error;
+}
+
+static void forget_profiles(struct profile_log *log)
+{
+    while (log && log->n) free(log->of[--log->n].profile);
+}
+
+static void write_outcome(struct sweep_run *run, struct outcome *outcome)
 {
     if (run->check_only || run->file_error) return;
     run->file_error = run_files_row(&run->files, &outcome->row, outcome->n_samples, outcome->sample);
+    if (!run->file_error) run->file_error = take_profile(run, outcome);
     if (!run->file_error) return;
     progress_hide(&run->progress);
     say("%s: %s; rows before this one are kept, make room and finish with --resume %s", run->files.folder.path,
@@ -100,7 +134,7 @@ static bool drop_done(struct sweep_run *run, struct group *group)
 static struct job job_of(const struct sweep_run *run, const struct group *group)
 {
     return (struct job){.group = *group, .ceilings = run->supervisor.hello.machine.ceilings, .timing = timing_of(run),
-        .check = true, .time = !run->check_only && !run->cli->wrap, .once = run->cli->wrap,
+        .check = true, .time = !run->check_only && !run->cli->wrap, .once = run->cli->wrap, .profile = run->profile,
         .timeout_s = run->cli->timeout_s > 0 ? run->cli->timeout_s : run->cli->wrap ? 600 : 30};
 }
 
@@ -110,6 +144,7 @@ static void run_job(struct sweep_run *run, struct job *job, const char *again, c
     struct outcome *outcome = must_alloc((size_t)job->group.n, sizeof *outcome);
     struct done done;
     char what[200];
+    job->profile = job->profile && !again;
     progress_now(&run->progress, group_text(&job->group, what, sizeof what));
     supervisor_group(&run->supervisor, job, outcome, &done);
     for (int v = 0; v < job->group.n; v++) {
@@ -125,7 +160,7 @@ static void run_job(struct sweep_run *run, struct job *job, const char *again, c
             progress_row(&run->progress, row);
             write_outcome(run, &outcome[v]);
         }
-        free(outcome[v].sample);
+        free(outcome[v].sample), free(outcome[v].profile);
     }
     if (!run->check_only && !run->file_error) run_files_group(&run->files, what, &done);
     free(outcome);
@@ -192,6 +227,7 @@ static void run_group(struct sweep_run *run, const struct group *planned)
     run_job(run, &job, NULL, NULL);
     measure_marked(run, &job, first);
     show_group(run, first);
+    forget_profiles(run->profile);
 }
 
 static void open_report(struct sweep_run *run)
@@ -261,7 +297,7 @@ static void confirm_growth(struct sweep_run *run)
 static void derive(struct sweep_run *run)
 {
     if (run->check_only || run->file_error || run->cli->wrap) return;
-    confirm_growth(run);
+    if (!run->profile) confirm_growth(run);
     if (run->file_error || !run_files_read(&run->files, &run->all)) return;
     run->scalings = scalings_find(&run->all);
     run->report.above = scalings_above(&run->scalings);
@@ -297,8 +333,16 @@ static int exit_code_of(const struct sweep_run *run)
     }
     if (run->file_error) return EXIT_ENVIRONMENT;
     if (interrupted > 0) return 128 + interrupted;
-    if (failed) return EXIT_ROW_FAILED;
+    if (failed || (run->profile && run->profile->failed)) return EXIT_ROW_FAILED;
     return marked && run->cli->strict ? EXIT_INCONCLUSIVE : EXIT_OK;
+}
+
+static void open_profile(struct sweep_run *run, struct profile_log *log)
+{
+    run->profile = log;
+    int error = profile_files_open(&log->files, &run->files.folder, run->cli->resume);
+    if (error) die(EXIT_ENVIRONMENT, "%s: can't be written: %s; name another folder with --out", run->files.folder.path,
+        strerror(error));
 }
 
 int command_sweep(struct cli *cli)
@@ -328,6 +372,8 @@ int command_sweep(struct cli *cli)
     if (!run.check_only && !cli->wrap) supervisor_measure(&run.supervisor);
     if (cli->budget_s > 0) run.budget_per_row_s = cli->budget_s / planned_rows(&run.plan);
     if (!run.check_only) run_files_open(&run.files, cli, &run.plan, &run.registry, machine);
+    struct profile_log log = {.n = 0};
+    if (!strcmp(cli->command, "profile")) open_profile(&run, &log);
     if (!run.check_only) text(cli->ran, sizeof cli->ran, "%s", run.files.folder.path);
     open_report(&run);
     run.progress = progress_begin(planned_rows(&run.plan), isatty(STDERR_FILENO) && strcmp(getenv("TERM") ? getenv("TERM")
@@ -338,6 +384,7 @@ int command_sweep(struct cli *cli)
     supervisor_close(&run.supervisor);
     lock_drop(&lock);
     if (!run.check_only) run_files_close(&run.files);
+    profile_files_close(&log.files);
     plan_free(&run.plan);
     scalings_free(&run.scalings), table_free(&run.all);
     free(run.rows.row);

@@ -6,7 +6,7 @@
 #include "machine.h"
 #include "registry.h"
 
-/* check and sweep. */
+/* check, sweep and profile. */
 int command_sweep(struct cli *);
 int command_doctor(struct cli *);
 int command_precision(struct cli *);

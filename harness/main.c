@@ -16,6 +16,7 @@ int main(int argc, char **argv)
 
     struct cli cli = cli_parse(argc, argv);
     if (!strcmp(cli.command, "check") || !strcmp(cli.command, "sweep")) return command_sweep(&cli);
+    if (!strcmp(cli.command, "profile")) return command_sweep(&cli);
     if (!strcmp(cli.command, "list")) return command_list_all(&cli);
     if (!strcmp(cli.command, "doctor")) return command_doctor(&cli);
     if (!strcmp(cli.command, "precision")) return command_precision(&cli);

@@ -10,6 +10,7 @@
 #include "figure.h"
 #include "gnuplot.h"
 #include "plot_map.h"
+#include "plot_profile.h"
 #include "plot_script.h"
 #include "runfolder.h"
 
@@ -99,7 +100,7 @@ static void draw_all(struct studio *s)
 {
     int n;
     struct slice *slices = slices_find(s->table, &n);
-    if (!n) remark(s, "no plots: no dimension has two values with a measured kernel; sweep one with -a batch=1,16,64");
+    if (!n && !s->result.written) remark(s, "no plots: no dimension has two values with a measured kernel; sweep one with -a batch=1,16,64");
     for (int i = 0; i < n; i++) {
         struct figure *figures;
         int made = figures_make(s->table, &slices[i], &figures);
@@ -123,6 +124,47 @@ static char *read_look(struct studio *s, const char *name)
     return NULL;
 }
 
+/* What a script draws, where there is one. */
+static void draw_script(struct studio *s, const char *name, char *words)
+{
+    if (words && write_file(s, name, "gp", words)) run_script(s, name);
+    free(words);
+}
+
+/* Bars of every op, in pages. */
+static void draw_bars(struct studio *s, const struct sheet *breakdown, const char *look)
+{
+    enum { MOST_PAGES = 3 };
+    for (int i = 0; i < breakdown->n; i++) {
+        const char *op = sheet_text(breakdown, i, "op");
+        bool first = true;
+        for (int k = 0; k < i && first; k++) first = strcmp(sheet_text(breakdown, k, "op"), op) != 0;
+        for (int page = 0; first && page < MOST_PAGES; page++) {
+            char name[80];
+            text(name, sizeof(name), page ? "%.32s-breakdown-%d" : "%.32s-breakdown", op, page + 1);
+            draw_script(s, name, bars_script(breakdown, op, page, name, look));
+        }
+    }
+}
+
+/* A run that was profiled left breakdown.csv and counters.csv. */
+static void draw_profile(struct studio *s, const char *folder)
+{
+    char path[600], why[256];
+    struct sheet sheet;
+    struct machine machine;
+    if (!sheet_read(text(path, sizeof(path), "%s/breakdown.csv", folder), &sheet)) {
+        char *look = read_look(s, "bars.gp");
+        if (look) draw_bars(s, &sheet, look);
+        free(look), sheet_free(&sheet);
+    }
+    if (sheet_read(text(path, sizeof(path), "%s/counters.csv", folder), &sheet)) return;
+    text(path, sizeof(path), "%s/env.json", folder);
+    char *look = env_read(path, &machine, why, sizeof(why)) ? NULL : read_look(s, "roofline.gp");
+    if (look) draw_script(s, "roofline", roofline_script(&sheet, &machine.ceilings, "roofline", look));
+    free(look), sheet_free(&sheet);
+}
+
 struct plot_result plot_run(const char *folder, const struct table *table)
 {
     char plots[600], why[256], *look = NULL, *map_look = NULL;
@@ -138,6 +180,7 @@ struct plot_result plot_run(const char *folder, const struct table *table)
     } else if (mkdir(plots, 0777) && errno != EEXIST) {
         complain(&s, text(why, sizeof(why), "no plots: %.180s: %s", plots, strerror(errno)));
     } else {
+        draw_profile(&s, folder);
         draw_all(&s);
         draw_maps(&s);
     }

@@ -126,6 +126,7 @@ static int begin_recording(struct tour *tour, struct recording *r, char *ret_why
     *r = (struct recording){0};
     if (tour->dev->machine.engine == CUDA) return tour->dev->trace->begin(tour->dev, ret_why, size);
     r->activity = must_alloc(MOST_HOST_CALLS, sizeof *r->activity);
+    r->by_clock = true;
     tour->host = r;
     return 0;
 }

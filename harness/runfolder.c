@@ -41,7 +41,7 @@ static bool exists(const char *folder, const char *name)
 static const char *occupied(const char *folder)
 {
     static const char *const ours[] = {"rows.csv", "samples.csv", "env.json", "plan.ini", "log.txt", "scaling.csv",
-        "crossover.csv", "plots"};
+        "crossover.csv", "breakdown.csv", "counters.csv", "plots"};
     for (int i = 0; i < COUNT(ours); i++) {
         if (exists(folder, ours[i]))
             return ours[i];
@@ -96,6 +96,8 @@ static void clear_plots(const char *path)
     }
     if (dir)
         closedir(dir);
+    unlink(text(file, sizeof(file), "%s/breakdown.csv", path));   /* of an older profile, which this run may not be */
+    unlink(text(file, sizeof(file), "%s/counters.csv", path));
 }
 
 /* Appends: what stands there can't be lost by us. */

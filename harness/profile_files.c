@@ -1,0 +1,168 @@
+#include "profile_files.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base.h"
+#include "csv.h"
+#include "table.h"
+
+static const char *const kind_name[] = {[ACTIVITY_KERNEL] = "kernel", [ACTIVITY_COPY] = "copy", [ACTIVITY_SET] = "set"};
+
+/* Behind the columns of the row. Sums are over all calls, so that busy + gaps - overlap = span holds to the nanosecond. */
+static const char *const breakdown_columns[] = {"pass", "part", "name", "range", "count", "calls", "total_ns", "t_ns", "share_pct",
+    "min_ns", "max_ns", "gap_before_ns", "bytes"};
+static const char *const head_columns[] = {"t_med_ns", "flop", "bytes", "breakdown", "traced_ns", "untraced_ns", "trace_ratio",
+    "eager_ns", "kernels_per_call", "eager_kernels", "records", "dropped", "zero_time", "reversed", "unmatched", "missing",
+    "duplicates", "launches", "launches_used", "mapped"};
+static const char *const tail_columns[] = {"passes", "counted_calls", "read_B", "write_B", "workspace_B", "workspace_moved_B",
+    "l2_reread", "dram_reread", "pct_read_ceiling", "pct_matrix_ceiling", "flop_per_B", "why"};
+
+static void put_key_names(struct csv_out *out, const struct profile_files *f)
+{
+    csv_text(out, "op"), csv_text(out, "kernel"), csv_text(out, "engine");
+    for (int d = 0; d < f->n_dims; d++) csv_text(out, f->dims[d]);
+    csv_text(out, "tune"), csv_text(out, "cache"), csv_text(out, "seed");
+}
+
+static void put_key(struct csv_out *out, const struct profile_files *f, const struct row *row)
+{
+    csv_text(out, row->op), csv_text(out, row->kernel), csv_text(out, row->engine);
+    for (int d = 0; d < f->n_dims; d++) dim_cell(out, f->dims[d], row_dim(row, f->dims[d]));
+    csv_text(out, row->tune), csv_text(out, row->cache), csv_whole(out, row->seed);
+}
+
+static int open_one(const struct runfolder *folder, const char *name, bool resume, FILE **ret)
+{
+    char path[600];
+    *ret = fopen(text(path, sizeof path, "%s/%s", folder->path, name), resume ? "ae" : "we");
+    return *ret ? 0 : errno;
+}
+
+static bool is_empty(FILE *file)
+{
+    struct stat st;
+    return fstat(fileno(file), &st) || !st.st_size;
+}
+
+static int write_headers(const struct profile_files *f)
+{
+    struct csv_out out = {0};
+    int error = 0;
+    if (is_empty(f->breakdown)) {
+        put_key_names(&out, f);
+        for (int i = 0; i < COUNT(breakdown_columns); i++) csv_text(&out, breakdown_columns[i]);
+        csv_end(&out);
+        error = csv_flush(&out, f->breakdown);
+    }
+    if (is_empty(f->counters) && !error) {
+        put_key_names(&out, f);
+        for (int i = 0; i < COUNT(head_columns); i++) csv_text(&out, head_columns[i]);
+        for (int i = 0; i < n_counters; i++) csv_text(&out, counter_columns[i].name);
+        for (int i = 0; i < COUNT(tail_columns); i++) csv_text(&out, tail_columns[i]);
+        csv_end(&out);
+        error = csv_flush(&out, f->counters);
+    }
+    csv_free(&out);
+    return error;
+}
+
+int profile_files_open(struct profile_files *f, const struct runfolder *folder, bool resume)
+{
+    *f = (struct profile_files){.n_dims = folder->n_dims, .dims = folder->dims};
+    TRY(open_one(folder, "breakdown.csv", resume, &f->breakdown));
+    TRY(open_one(folder, "counters.csv", resume, &f->counters));
+    return write_headers(f);
+}
+
+void profile_files_close(struct profile_files *f)
+{
+    if (f->breakdown) fclose(f->breakdown);
+    if (f->counters) fclose(f->counters);
+    *f = (struct profile_files){0};
+}
+
+/* gaps, overlap, span: lines without a name. */
+static void put_sum(struct csv_out *out, const struct profile_files *f, const struct row *row, const char *pass,
+    const struct breakdown *b, const char *part, int64_t total_ns)
+{
+    int64_t calls = (int64_t)b->used * b->calls;
+    put_key(out, f, row);
+    csv_text(out, pass), csv_text(out, part), csv_text(out, ""), csv_text(out, "");
+    csv_whole(out, INT64_MIN), csv_whole(out, calls), csv_whole(out, total_ns);
+    csv_real(out, (double)total_ns / (double)calls), csv_real(out, breakdown_share_pct(b, total_ns));
+    for (int i = 0; i < 4; i++) csv_whole(out, INT64_MIN);
+    csv_end(out);
+}
+
+static void put_breakdown(struct csv_out *out, const struct profile_files *f, const struct row *row, const char *pass,
+    const struct breakdown *b)
+{
+    int64_t calls = (int64_t)b->used * b->calls;
+    for (int i = 0; i < b->n; i++) {
+        const struct part *p = &b->part[i];
+        put_key(out, f, row);
+        csv_text(out, pass), csv_text(out, kind_name[p->kind]), csv_text(out, p->name), csv_text(out, p->range);
+        csv_whole(out, p->count), csv_whole(out, calls), csv_whole(out, p->total_ns);
+        csv_real(out, (double)p->total_ns / (double)calls), csv_real(out, breakdown_share_pct(b, p->total_ns));
+        csv_whole(out, p->min_ns), csv_whole(out, p->max_ns), csv_whole(out, p->gap_ns);
+        csv_whole(out, p->kind == ACTIVITY_KERNEL ? INT64_MIN : p->bytes);
+        csv_end(out);
+    }
+    if (!b->used) return;
+    put_sum(out, f, row, pass, b, "gaps", b->gap_ns);
+    put_sum(out, f, row, pass, b, "overlap", b->overlap_ns);
+    put_sum(out, f, row, pass, b, "span", b->span_ns);
+}
+
+static void put_whole_if(struct csv_out *out, bool there, int64_t value)
+{
+    csv_whole(out, there ? value : INT64_MIN);
+}
+
+static void put_head(struct csv_out *out, const struct row *row, const struct profile *p)
+{
+    const struct breakdown *b = &p->replay;
+    bool traced = b->launches > 0;
+    const int64_t health[] = {b->records, b->dropped, b->zero_time, b->reversed, b->unmatched, b->missing, b->duplicates,
+        b->launches, b->used, b->mapped};
+    csv_real(out, row->t_med_ns), csv_real(out, row->flop), csv_real(out, row->bytes);
+    csv_text(out, !traced ? "" : *b->failed ? b->failed : "ok");
+    csv_real(out, traced ? breakdown_call_ns(b) : NAN), csv_real(out, traced ? b->untraced_ns : NAN);
+    csv_real(out, traced ? b->ratio : NAN);
+    csv_real(out, p->eager.launches ? breakdown_call_ns(&p->eager) : NAN);
+    csv_real(out, traced ? b->kernels_per_call : NAN);
+    put_whole_if(out, p->eager.launches > 0, p->eager.kernels);
+    for (int i = 0; i < COUNT(health); i++) put_whole_if(out, traced, health[i]);
+}
+
+static void put_tail(struct csv_out *out, const struct row *row, const struct profile *p, const struct machine *machine)
+{
+    struct derived d = profile_derive(p, row, machine);
+    char why[600];
+    put_whole_if(out, p->counters.passes > 0, p->counters.passes);
+    put_whole_if(out, p->counters.passes > 0, p->calls);
+    csv_real(out, p->read_B), csv_real(out, p->write_B), csv_whole(out, row->workspace_B);
+    csv_real(out, d.workspace_B), csv_real(out, d.l2_reread), csv_real(out, d.dram_reread);
+    csv_real(out, d.pct_read_ceiling), csv_real(out, d.pct_matrix_ceiling), csv_real(out, d.flop_per_B);
+    csv_text(out, text(why, sizeof why, "%s%s%s", p->note, *p->note && *p->counters.why ? "; " : "", p->counters.why));
+}
+
+int profile_files_write(struct profile_files *f, const struct row *row, const struct profile *p, const struct machine *machine)
+{
+    struct csv_out out = {0};
+    put_breakdown(&out, f, row, "replay", &p->replay);
+    put_breakdown(&out, f, row, "eager", &p->eager);
+    int error = out.n ? csv_flush(&out, f->breakdown) : 0;
+    put_key(&out, f, row);
+    put_head(&out, row, p);
+    for (int i = 0; i < n_counters; i++)
+        csv_real(&out, *(const double *)((const char *)&p->counters + counter_columns[i].offset));
+    put_tail(&out, row, p, machine);
+    csv_end(&out);
+    if (!error) error = csv_flush(&out, f->counters);
+    csv_free(&out);
+    return error;
+}

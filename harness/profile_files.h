@@ -1,0 +1,21 @@
+/* What a profile leaves in its run folder beside rows.csv: breakdown.csv (a line a part of a call) and counters.csv (a line a
+ * row), under the names that say which row they belong to. */
+#ifndef KBENCH_PROFILE_FILES_H
+#define KBENCH_PROFILE_FILES_H
+
+#include <stdio.h>
+#include "profile.h"
+#include "runfolder.h"
+
+struct profile_files {
+    FILE       *breakdown, *counters;
+    int         n_dims;
+    const char *const *dims;
+};
+
+/* Appends where a run is resumed, else begins anew. 0 or errno. */
+int  profile_files_open(struct profile_files *, const struct runfolder *, bool resume);
+int  profile_files_write(struct profile_files *, const struct row *, const struct profile *, const struct machine *);
+void profile_files_close(struct profile_files *);
+
+#endif
