@@ -35,6 +35,7 @@ struct recording {
     int                  calls;      /* in each launch */
     int                  nodes;      /* kernels, copies and sets in each launch, by its capture; 0: eager, unknown */
     double               untraced_ns;/* time of a call without tracing; NaN unknown */
+    bool                 by_clock;   /* recorded by the caller's own clock: nothing of it can be lost */
     char                *names;      /* what the pointers above lead to, or NULL; recording_free's */
 };
 
