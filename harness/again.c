@@ -11,7 +11,7 @@ static double width(const struct row *row)
 static bool quieter(const struct row *a, const struct row *b)
 {
     int x = quiet_badness(a->marks), y = quiet_badness(b->marks);
-    if (row_status(a) != STATUS_OK || row_status(b) != STATUS_OK) return row_failed(a) && !row_failed(b);   /* a failure is no luck */
+    if (row_status(a) != STATUS_OK || row_status(b) != STATUS_OK) return row_failed(a) && !row_failed(b);   /* failures stay */
     return x != y ? x < y : width(a) < width(b);
 }
 

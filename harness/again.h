@@ -1,4 +1,4 @@
-/* Rows that are measured again because the machine was not quiet. All of them stand in rows.csv; who reads them takes one of each. */
+/* Rows that are measured again because the machine was not quiet. All stand in rows.csv; who reads them takes one of each. */
 #ifndef KBENCH_AGAIN_H
 #define KBENCH_AGAIN_H
 

@@ -53,6 +53,7 @@ static int whole(const char *word, uint64_t *ret)
 static bool device_word(const char *word)
 {
     uint64_t n;
+    if (!strncmp(word, "GPU-", 4) || !strncmp(word, "MIG-", 4)) return !word[4 + strspn(word + 4, "0123456789abcdefGPU-/")];
     if (!strncmp(word, "cuda:", 5)) return !whole(word + 5, &n) && n < 1024;
     return !strcmp(word, "auto") || !strcmp(word, "host") || !strcmp(word, "cuda");
 }
@@ -104,7 +105,7 @@ static const char *store(struct cli *cli, const struct cli_option *o, const char
         *(const char **)at = value;
         break;
     case OPT_DEVICE:
-        if (!device_word(value)) return "is not one of auto, host, cuda, cuda:N";
+        if (!device_word(value)) return "is not one of auto, host, cuda, cuda:N, GPU-UUID, MIG-UUID";
         *(const char **)at = value;
         break;
     case OPT_U64:

@@ -36,6 +36,7 @@ struct cli {
     double       budget_s;         /* 0: none */
     double       cap_s;            /* --max-time: per row, 0: default */
     double       width_pct;        /* --noise: stop when the interval is this narrow, 0: default */
+    bool         floors;           /* --floors */
     bool         no_lock;          /* --no-lock: run beside others on the same device */
     double       timeout_s;        /* a check or a sample that takes longer is a timeout, 0: default */
     int          rounds;           /* --rounds: exactly so many, 0: by width */

@@ -23,10 +23,10 @@ enum { LIST = 1, CHECK = 2, SWEEP = 4, PLOT = 8, REPORT = 16, DOCTOR = 32, PRECI
     TIMED = SWEEP | PROFILE, RUNS = CHECK | TIMED, ALL = 511 };
 
 const struct cli_option cli_options[] = {
-    {"kernel", 'k', "GLOB[,GLOB]", OPT_LIST, AT(kernels), 0, RUNS, "kernels to run, as in 'attn/*'; repeatable"},
+    {"kernel", 'k', "GLOB[,GLOB]", OPT_LIST, AT(kernels), 0, RUNS | DOCTOR, "kernels to run, as in 'attn/*'; repeatable"},
     {"skip", 0, "GLOB[,GLOB]", OPT_LIST, AT(skip_kernels), 0, RUNS, "kernels to leave out; repeatable"},
     {"first", 0, "GLOB[,GLOB]", OPT_LIST, AT(first), 0, RUNS, "kernels that lead their group: speed-up is over the first"},
-    {"axis", 'a', "DIM=LIST", OPT_AXIS, AT(axes), 0, RUNS | PRECISION,
+    {"axis", 'a', "DIM=LIST", OPT_AXIS, AT(axes), 0, RUNS | PRECISION | DOCTOR,
         "values of a dimension: 1,16,64 or 8K:128K:*2 or 64:512:+64; repeatable"},
     {"zip", 0, "DIM,DIM", OPT_AXIS, AT(zips), 0, RUNS, "walk these axes together instead of crossing them"},
     {"tune", 't', "NAME=LIST", OPT_AXIS, AT(tunes), 0, RUNS,
@@ -37,11 +37,13 @@ const struct cli_option cli_options[] = {
         "no input in cache (default), all of it, or a row of each"},
     {"seed", 0, "N", OPT_U64, AT(seed), AT(seed_given), RUNS | PRECISION | GATE, "seed of the data; default 1"},
     {"device", 0, "host|cuda[:N]|auto", OPT_DEVICE, AT(device), 0, RUNS | LIST | DOCTOR | GATE,
-        "where to run; auto: a GPU where there is one"},
+        "where to run; auto: a GPU where there is one; also by UUID, as in GPU-1b2c"},
     {"plugin", 0, "FILE.so", OPT_LIST, AT(plugins), 0, RUNS | LIST,
         "a kernel of your own, built as a shared object; repeatable"},
     {"wrap", 0, "'COMMAND ...'", OPT_TEXT, AT(wrap), 0, RUNS,
         "put a tool before the worker, as in 'ncu --set full'; nothing is timed"},
+    {"floors", 0, NULL, OPT_FLAG, AT(floors), 0, DOCTOR,
+        "noise floor of each row: the same kernel against itself; takes minutes"},
     {"no-lock", 0, NULL, OPT_FLAG, AT(no_lock), 0, RUNS | DOCTOR | GATE, "do not wait for other runs on the same device"},
     {"budget", 0, "TIME", OPT_SECONDS, AT(budget_s), 0, TIMED | GATE, "time for the whole sweep, shared over its rows: 30s, 2m"},
     {"max-time", 0, "TIME", OPT_SECONDS, AT(cap_s), 0, TIMED | GATE, "stop timing a row after this"},

@@ -5,15 +5,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base.h"
+#include "calibrate.h"
 #include "commands.h"
+#include "floors.h"
+#include "lock.h"
 #include "report.h"
 #include "runfolder.h"
 #include "supervisor.h"
 #include "version.h"
 
-static volatile sig_atomic_t never;
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    if (interrupted) _exit(128 + number);
+    interrupted = number;
+}
 
 struct library {
     const char *what, *for_what, *names[4];
@@ -51,15 +61,31 @@ static void show_program(FILE *out, const char *name, const char *command, const
     fprintf(out, "  %-12s  %-9s  %s\n", name, *line ? "found" : "not found", *line ? line : for_what);
 }
 
+static void show_spins(FILE *out, const struct machine *m)
+{
+    int wrong = 0;
+    fputs("  timer check:", out);
+    for (int i = 0; i < SPINS; i++) {
+        char asked[24], read[24];
+        fprintf(out, "%s spin of %s reads %s", i ? "," : "", ns_text(spin_asked_ns[i], asked, sizeof asked),
+                ns_text(m->spin_ns[i], read, sizeof read));
+        wrong += !spin_right(spin_asked_ns[i], m->spin_ns[i]);
+    }
+    if (wrong)
+        fprintf(out, "\n  timer WRONG: %d of %d are off by more than 5 %% and 0.1 us; is the machine busy?\n\n", wrong, SPINS);
+    else fputs("\n  timer right: all within 5 % or 0.1 us\n\n", out);
+}
+
 static void show_machine(FILE *out, const struct machine *m)
 {
     struct report_options options = {.width = 80};
     char floor[24], event[24], latency[24];
     report_machine(out, m, &options);
-    fprintf(out, "  %s\n  timer floors: empty kernel %s as rows are timed, %s %s; one block's latency %s\n\n", m->features,
+    fprintf(out, "  %s\n  timer floors: empty kernel %s as rows are timed, %s %s; one block's latency %s\n", m->features,
             ns_text(m->ceilings.floor_ns, floor, sizeof floor), m->engine == CUDA ? "between two events"
                 : "resolution of the clock",
             ns_text(m->ceilings.event_ns, event, sizeof event), ns_text(m->ceilings.latency_ns, latency, sizeof latency));
+    show_spins(out, m);
 }
 
 /* What env.json says of the machine, on stdout. */
@@ -72,28 +98,44 @@ static void show_json(FILE *out, const struct cli *cli, const struct machine *ma
 }
 
 /* False: there is no such engine here. */
-static bool show_engine(FILE *out, struct cli *cli, const char *device)
+static bool show_engine(FILE *out, struct cli *cli, const char *device, int *ret_code)
 {
     struct supervisor sv;
+    struct lock lock = {.fd = -1};
     struct cli one = *cli;
     one.device = device;
     one.wrap = NULL;
-    supervisor_open(&sv, &one, &never);
+    supervisor_open(&sv, &one, &interrupted);
     bool there = strcmp(device, "auto") || sv.hello.machine.engine == CUDA;
-    if (there) supervisor_measure(&sv);
-    if (there && cli->json) show_json(out, cli, &sv.hello.machine);
-    else if (there) show_machine(out, &sv.hello.machine);
-    else if (!cli->json) fprintf(out, "no cuda engine: %s\n\n", sv.hello.why_not_cuda);
+    if (there && lock_device(&lock, cli, &sv.hello.machine, &interrupted)) supervisor_measure(&sv);
+    if (there && !interrupted) {
+        if (cli->json) show_json(out, cli, &sv.hello.machine);
+        else show_machine(out, &sv.hello.machine);
+    } else if (!interrupted && !cli->json) {
+        fprintf(out, "no cuda engine: %s\n\n", sv.hello.why_not_cuda);
+    }
+    if (there && !interrupted && cli->floors) {
+        struct registry registry = registry_open(0, NULL);
+        *ret_code = floors_run(&sv, &one, &registry, &interrupted);
+    }
     supervisor_close(&sv);
+    lock_drop(&lock);
     return there;
 }
 
 int command_doctor(struct cli *cli)
 {
     bool chosen = cli->device && strcmp(cli->device, "auto");
+    int code = EXIT_OK;
+    if (!cli->floors && (cli->kernels.n || cli->axes.n))
+        die(EXIT_USAGE, "doctor: -k and -a choose rows for --floors; without it there are none");
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
     if (!cli->json) printf("kbench %s\n\n", KBENCH_VERSION);
-    bool cuda = !chosen && show_engine(stdout, cli, "auto");
-    if (!(cuda && cli->json)) show_engine(stdout, cli, chosen ? cli->device : "host");
+    bool cuda = !chosen && show_engine(stdout, cli, "auto", &code);
+    if (!(cuda && (cli->json || cli->floors)) && !interrupted) show_engine(stdout, cli, chosen ? cli->device : "host", &code);
+    if (interrupted) return 128 + interrupted;
+    if (cli->floors) return fflush(stdout) ? EXIT_ENVIRONMENT : code;
     if (cli->json) return fflush(stdout) ? EXIT_ENVIRONMENT : EXIT_OK;
     printf("libraries opened at run time\n");
     show_libraries(stdout);

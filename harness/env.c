@@ -72,6 +72,7 @@ static void put_device(cJSON *to, const struct machine *m)
     put_text(to, "driver", m->driver);
     put_text(to, "toolkit", m->toolkit);
     put_text(to, "features", m->features);
+    put_text(to, "mig", m->mig);
     put_whole(to, "sm", m->facts.sm, INT64_MIN);
     put_whole(to, "sm_count", m->facts.sm_count, INT64_MIN);
     put_whole(to, "l2_bytes", m->facts.l2_bytes, INT64_MIN);
@@ -81,6 +82,11 @@ static void put_device(cJSON *to, const struct machine *m)
     put_whole(to, "memory_clock_MHz", m->memory_clock_MHz, -1);
     put_whole(to, "power_W", m->power_W, -1);
     put_whole(to, "temperature_C", m->temperature_C, -1);
+    cJSON *spins = cJSON_AddArrayToObject(to, "spin_us_1_2_5_10_50_read_ns");
+    for (int i = 0; i < SPINS; i++) {
+        char digits[32];
+        cJSON_AddItemToArray(spins, m->spin_ns[i] != 0 ? cJSON_CreateRaw(real_text(m->spin_ns[i], digits)) : cJSON_CreateNull());
+    }
 }
 
 static void put_ceilings(cJSON *to, const struct ceilings *c)
@@ -147,6 +153,13 @@ static void get_text(const cJSON *from, const char *key, char *ret, size_t size,
     *errors += item && !cJSON_IsString(item);
 }
 
+/* What older files do not have. */
+static void get_optional_text(const cJSON *from, const char *key, char *ret, size_t size)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, key);
+    text(ret, size, "%s", cJSON_IsString(item) ? item->valuestring : "");
+}
+
 static void get_device(const cJSON *from, struct machine *m, int *errors)
 {
     char engine[8];
@@ -159,6 +172,7 @@ static void get_device(const cJSON *from, struct machine *m, int *errors)
     get_text(from, "driver", m->driver, sizeof(m->driver), errors);
     get_text(from, "toolkit", m->toolkit, sizeof(m->toolkit), errors);
     get_text(from, "features", m->features, sizeof(m->features), errors);
+    get_optional_text(from, "mig", m->mig, sizeof(m->mig));
     m->facts.sm = (int32_t)get_whole(from, "sm", 0, errors);
     m->facts.sm_count = (int32_t)get_whole(from, "sm_count", 0, errors);
     m->facts.l2_bytes = get_whole(from, "l2_bytes", 0, errors);

@@ -14,6 +14,8 @@ struct ceilings {
     double event_ns;       /* empty kernel between two events (CUDA), or the clock's resolution (host) */
 };
 
+enum { SPINS = 5 };
+
 struct machine {
     enum engine     engine;
     int32_t         ordinal;       /* CUDA device number; 0 for HOST */
@@ -24,6 +26,8 @@ struct machine {
     char            toolkit[48];   /* CUDA runtime compiled against, "13.0"; for HOST the C compiler */
     char            features[160]; /* HOST: "avx512bf16 amx_bf16"; CUDA: "L2 60 MB, 132 SMs" */
     int32_t         sm_clock_MHz, memory_clock_MHz, power_W, temperature_C;  /* as found; -1 unknown */
+    char            mig[48];       /* profile of a MIG instance, "1g.18gb"; empty: a whole device */
+    double          spin_ns[SPINS];  /* what spins of 1, 2, 5, 10 and 50 us read, less the floor; 0 not measured */
     struct ceilings ceilings;
 };
 

@@ -1,6 +1,6 @@
 /* Was the machine quiet? Decided from samples alone, so that other work shows where process lists are hidden: all kernels of a
- * group and the canary, a tiny fixed piece of work before each sample, are witnesses of the same time. What strikes one kernel alone
- * is its own; what strikes the canary too, or two kernels at once and hard, came from outside. Pure: knows no device. */
+ * group and the canary, a tiny fixed piece of work before each sample, are witnesses of the same time. What strikes one kernel
+ * alone is its own; what strikes the canary too, or two kernels at once and hard, came from outside. Pure: knows no device. */
 #ifndef KBENCH_QUIET_H
 #define KBENCH_QUIET_H
 

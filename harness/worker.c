@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "calibrate.h"
 #include "check.h"
 #include "measures.h"
 #include "nvtx.h"
@@ -289,11 +290,13 @@ static void fault(struct worker *worker, const char *why)
     exit(EXIT_ENVIRONMENT);
 }
 
-/* device: auto, host, cuda, cuda:N. auto falls back to the host and says why. */
+/* device: auto, host, cuda, cuda:N, or the begin of a UUID, which the runtime looks up by itself. auto falls back to the host and
+ * says why. */
 static void open_device(struct worker *worker, const char *device, struct hello *hello)
 {
     char why[256] = "";
     if (strcmp(device, "host")) {
+        if (!strncmp(device, "GPU-", 4) || !strncmp(device, "MIG-", 4)) setenv("CUDA_VISIBLE_DEVICES", device, 1);
         int ordinal = !strncmp(device, "cuda:", 5) ? atoi(device + 5) : 0;
         worker->dev = dev_open_cuda(ordinal, why, sizeof why);
         if (!worker->dev && strcmp(device, "auto")) fault(worker, why);
@@ -311,6 +314,7 @@ static void say_hello(struct worker *worker, struct hello *hello)
 static void measure(struct worker *worker)
 {
     int error = worker->dev->ops->measure(worker->dev, &worker->dev->machine.ceilings);
+    if (!error) error = calibrate(worker->dev, worker->dev->machine.spin_ns);
     if (!error) return;
     char why[256];
     text(why, sizeof why, "%s: ceilings can't be measured: %s; is other work running on it?", worker->dev->machine.name,

@@ -308,6 +308,8 @@ static int describe(struct cuda *cuda, int ordinal)
                                      .l2_bytes = prop.l2CacheSize, .smem_bytes = (int64_t)prop.sharedMemPerBlockOptin,
                                      .memory_bytes = (int64_t)prop.totalGlobalMem};
     text(machine->name, sizeof machine->name, "%s", prop.name);
+    const char *mig = strstr(prop.name, " MIG ");
+    text(machine->mig, sizeof machine->mig, "%s", mig ? mig + 5 : "");
     text(machine->toolkit, sizeof machine->toolkit, "%d.%d", version / 1000, version % 1000 / 10);
     text(machine->features, sizeof machine->features, "%d SMs, sm_%d, L2 %d MB, %.0f GB", prop.multiProcessorCount,
         machine->facts.sm,

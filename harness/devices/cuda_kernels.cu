@@ -17,13 +17,13 @@ static __global__ void spin_kernel(uint64_t ns)
 
 static __global__ void spin_cycles_kernel(long long cycles, uint64_t *ret)
 {
-    uint64_t begin_ns, end_ns;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin_ns));
+    uint64_t begin_ns = 0, end_ns;
     long long begin = clock64(), now;
+    if (ret) asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin_ns));
     do now = clock64();
     while (now - begin < cycles);
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(end_ns));
     if (!ret) return;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(end_ns));
     ret[0] = (uint64_t)(now - begin);
     ret[1] = end_ns - begin_ns;
 }
