@@ -90,9 +90,9 @@ template <class S> struct fused_block {
     __device__ __forceinline__ void score(void) {
         if (threadIdx.x == 0)
             sh.parked = at;
-        scorer<S::STAGES>(a.op, sh.ring, at.r.b, at.from, at.from + chunk_entries()).run(at.r.b, [&](int32_t i, float score) {
-            sh.key[i] = key_of_bits(__float_as_uint(score));
-        });
+        scorer<S::STAGES> s(a.op, sh.ring, at.r.b, at.from / INDEXER_PAGE, 1);
+        s.limit(chunk_entries());
+        s.run(at.r.b, [&](int32_t i, float score) { sh.key[i] = key_of_bits(__float_as_uint(score)); });
         __syncthreads();
         at = sh.parked;
     }

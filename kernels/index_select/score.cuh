@@ -36,27 +36,35 @@ struct score_query {
     }
 };
 
-/* Entries [begin, end) of request b, begin a multiple of 64. put(entry - begin, score) is called for each once, by any thread. */
+/* Entries of every `step`-th page of request b from page `first` on, as one list. Page numbers are asked for before it is known how
+ * many entries there are; then limit(). put(entry, score) is called for each once, by any thread; entries count in the list. */
 template <int STAGES> struct scorer {
     static constexpr int AHEAD = STAGES - 1;
 
     const indexer_args &a;
     uint32_t            ring, w;  /* shared, of this thread: [STAGES][2 * KEY_PIECES][WARP]; weights of heads 2t and 2t + 1 */
-    const int32_t      *table;
-    int32_t             begin, end, mine, pages, coming;  /* mine: tiles of this warp; pages: of 32 of them, and of the next 32 */
+    const int32_t      *table;    /* at the first page */
+    int32_t             step, room;          /* room: pages of the table from there on */
+    int32_t             end, mine;           /* entries; tiles of this warp */
+    int32_t             pages, coming;       /* of 32 of these, and of the next 32 */
 
-    __device__ __forceinline__ scorer(const indexer_args &args, score_ring<STAGES> &r, int32_t b, int32_t begin_, int32_t end_)
+    __device__ __forceinline__ scorer(const indexer_args &args, score_ring<STAGES> &r, int32_t b, int32_t first, int32_t step_)
         : a(args), ring(shared_address(&r.piece[warp_id()][0][0][lane_id()])), w(shared_address(&r.w[warp_id()][lane_id() % 4])),
-          table((const int32_t *)indexer_row<INDEXER_PAGE_TABLE>(args, b)), begin(begin_), end(end_) {
-        mine = max((end - begin + TILE - 1) / TILE - warp_id() + SCORE_WARPS - 1, 0) / SCORE_WARPS;
+          table((const int32_t *)indexer_row<INDEXER_PAGE_TABLE>(args, b) + first), step(step_) {
+        room = a.width / INDEXER_PAGE - first;
         coming = page_of(lane_id());
+    }
+    __device__ __forceinline__ void limit(int32_t entries) {
+        end = entries;
+        mine = max((end + TILE - 1) / TILE - warp_id() + SCORE_WARPS - 1, 0) / SCORE_WARPS;
     }
 
     __device__ __forceinline__ int32_t entry(int32_t tile) const {
-        return begin + (tile * SCORE_WARPS + warp_id()) * TILE;
+        return (tile * SCORE_WARPS + warp_id()) * TILE;
     }
     __device__ __forceinline__ int32_t page_of(int32_t tile) const {
-        return tile < mine ? __ldg(table + entry(tile) / INDEXER_PAGE) : 0;
+        const int32_t at = entry(tile) / INDEXER_PAGE * step;
+        return at < room ? __ldg(table + at) : 0;
     }
 
     /* Starts the copies of a tile; tiles are asked for in order. */
@@ -64,7 +72,8 @@ template <int STAGES> struct scorer {
         if (tile < mine) {
             if (tile % WARP == 0) {
                 pages = coming;
-                coming = page_of(tile + WARP + lane_id());
+                if (tile + WARP < mine)
+                    coming = page_of(tile + WARP + lane_id());
             }
             const int64_t page = __shfl_sync(ALL_LANES, pages, tile % WARP);
             const int g = lane_id() / 4, t = lane_id() % 4, e = entry(tile);
@@ -131,7 +140,7 @@ template <int STAGES> struct scorer {
             const float score = weigh(sum);
             const int32_t e = entry(tile) + t * 8 + g;
             if (t < 2 && e < end)
-                put(e - begin, score);
+                put(e, score);
         }
         copy_wait<0>();
         __syncwarp();  /* nobody overwrites weights that others still read */

@@ -24,8 +24,9 @@ static __global__ void __launch_bounds__(SCORE_THREADS, 1)
     for (share_request r = share_find(a, page);; r.next(a)) {
         const int32_t until = min(end, r.end()), first = (page - r.first) * INDEXER_PAGE;
         float *to = (float *)((char *)logits.p + r.b * logits.stride) + first;
-        scorer<STAGES>(a, ring, r.b, first, min((until - r.first) * INDEXER_PAGE, r.length))
-            .run(r.b, [&](int32_t i, float score) { to[i] = score; });
+        scorer<STAGES> s(a, ring, r.b, first / INDEXER_PAGE, 1);
+        s.limit(min((until - r.first) * INDEXER_PAGE, r.length) - first);
+        s.run(r.b, [&](int32_t i, float score) { to[i] = score; });
         page = until;
         if (page >= end)
             break;
