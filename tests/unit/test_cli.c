@@ -96,7 +96,7 @@ static void test_refusals(void **state)
 {
     static const char *const cases[][2] = {
         {"swep", "kbench: swep: no such command ('kbench --help' lists them); did you mean 'sweep'?\nexit 2"},
-        {"profile", "kbench: profile: no such command ('kbench --help' lists them)\nexit 2"},
+        {"measure", "kbench: measure: no such command ('kbench --help' lists them)\nexit 2"},
         {"--budget 3", "kbench: --budget: the command comes first, as in 'kbench sweep --budget'\nexit 2"},
         {"sweep --bugdet 30s", "kbench: --bugdet: no such option of 'sweep'; did you mean '--budget'?\nexit 2"},
         {"sweep --bugdet=30s", "kbench: --bugdet: no such option of 'sweep'; did you mean '--budget'?\nexit 2"},
