@@ -1,12 +1,12 @@
 /* index_select/fused: scores stay on the chip. A cluster of up to 8 blocks has a request to itself and selects through distributed
  * shared memory (request.cuh); where the batch would leave SMs idle so, live pages are shared out evenly over one block an SM, and
  * the last of a request's blocks or clusters merges short lists of the best (fused.cuh).
- * Moves each live key once, q once a block and request; lists of 8 k bytes a piece, or scores past 24,576 a block, through L2.
+ * Moves each live key once, q once a block and request; lists of 8 k bytes a piece, or scores past 20,480 a block, through L2.
  * Limit: the memory's rate for keys; then the selection, during which the tensor cores idle.
  */
 #include <stdio.h>
 #include "fused.cuh"
-#include "request.cuh"
+#include "request_wgmma.cuh"
 
 /* 194 KB: three tiles a warp on their way, 16,384 scores. 98 KB: one, 8,192. */
 using large = fused_shape<4, 16384>;
@@ -15,14 +15,16 @@ using small = fused_shape<2, 8192>;
 /* 219 KB, and 97 KB. */
 using request_large = request_shape<3, 24576>;
 using request_small = request_shape<2, 2048>;
+static_assert(WIDE_BYTES <= sizeof(request_shared<request_large>), "what has room for the one has room for the other");
 
 enum { PATH, CLUSTER };  /* tunables; 0: by shape */
 enum path { BEST, REQUEST, SHARE };
 
 /* From open: how many blocks of the kernel of fused.cuh, and how many clusters of request.cuh's, run at once; for clusters of 1, 2,
- * 4 and 8. */
+ * 4 and 8. encode: where the latter is that of request_wgmma.cuh. */
 struct fused_state {
-    int32_t blocks[4], clusters[4];
+    int32_t            blocks[4], clusters[4];
+    tensor_map_encode *encode;
 };
 
 static const void *share_kernel(bool room) {
@@ -72,10 +74,9 @@ static size_t lists_of(const struct problem *p, const struct device *d) {
     return (size_t)(3 * (int64_t)d->sm_count + p->dim[INDEXER_BATCH]) * (size_t)room_of(p);
 }
 
-/* Keys that a block of a cluster may have past its room. */
+/* Keys that a block of a cluster may have past its room, or past the least room that any kernel has on this device. */
 static int32_t past_of(const struct problem *p, const struct device *d, int log2) {
-    const int64_t pages = indexer_width(p->dim[INDEXER_MAX_CTX]) / INDEXER_PAGE, room = has_room(d) ? request_large::ROOM
-                                                                                                     : request_small::ROOM;
+    const int64_t pages = indexer_width(p->dim[INDEXER_MAX_CTX]) / INDEXER_PAGE, room = has_room(d) ? WIDE_ROOM : request_small::ROOM;
     const int64_t past = ((pages + (1 << log2) - 1) >> log2) * INDEXER_PAGE - room;
     return (int32_t)(past > 0 ? past : 0);
 }
@@ -106,13 +107,13 @@ struct fused_launch {
     cudaLaunchAttribute shape[1];
 };
 
-static void config_of(fused_launch *l, size_t bytes, int log2, unsigned blocks, cudaStream_t stream) {
+static void config_of(fused_launch *l, size_t bytes, int threads, int log2, unsigned blocks, cudaStream_t stream) {
     *l = {};
     l->shape[0].id = cudaLaunchAttributeClusterDimension;
     l->shape[0].val.clusterDim.x = 1u << log2;
     l->shape[0].val.clusterDim.y = l->shape[0].val.clusterDim.z = 1;
     l->config.gridDim = dim3(blocks);
-    l->config.blockDim = dim3(SCORE_THREADS);
+    l->config.blockDim = dim3((unsigned)threads);
     l->config.dynamicSmemBytes = bytes;
     l->config.stream = stream;
     l->config.attrs = l->shape;
@@ -120,30 +121,45 @@ static void config_of(fused_launch *l, size_t bytes, int log2, unsigned blocks, 
 }
 
 /* How many clusters run at once, no more than one block an SM. */
-static int count_clusters(const struct device *d, const void *kernel, size_t bytes, int log2, int32_t *ret) {
+static int count_clusters(const struct device *d, const void *kernel, size_t bytes, int threads, int log2, int32_t *ret) {
     fused_launch l;
     int clusters = d->sm_count;
-    config_of(&l, bytes, log2, 1u << log2, NULL);
+    config_of(&l, bytes, threads, log2, 1u << log2, NULL);
     const int error = log2 > 0 ? cudaOccupancyMaxActiveClusters(&clusters, kernel, &l.config) : cudaSuccess;
     *ret = clusters < d->sm_count >> log2 ? clusters : d->sm_count >> log2;
     return error;
 }
 
+/* Of a kernel's clusters of all sizes. */
+static int open_kernel(const struct device *d, const void *kernel, size_t bytes, int threads, int32_t (&clusters)[4]) {
+    int error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    for (int log2 = 0; log2 < (d->sm < 90 ? 1 : 4) && error == cudaSuccess; log2++)
+        error = count_clusters(d, kernel, bytes, threads, log2, &clusters[log2]);
+    return error;
+}
+
+/* An architecture that lacks what index_select_wide needs has an empty body of it, which takes few registers. */
+static int open_request(const struct device *d, fused_state *s) {
+    const bool room = has_room(d);
+    cudaFuncAttributes code;
+    const int error = cudaFuncGetAttributes(&code, index_select_wide);
+    if (error != cudaSuccess)
+        return error;
+    if (room && code.numRegs > 32)
+        s->encode = tensor_map_encoder();
+    return s->encode ? open_kernel(d, (const void *)index_select_wide, WIDE_BYTES, WIDE_THREADS + WARP, s->clusters)
+                     : open_kernel(d, request_kernel(room), request_bytes(room), SCORE_THREADS, s->clusters);
+}
+
 static int open_(const struct problem *p, const struct device *d, void **state) {
     (void)p;
     const bool room = has_room(d);
-    const void *const kernel[2] = {share_kernel(room), request_kernel(room)};
-    const size_t bytes[2] = {share_bytes(room), request_bytes(room)};
     fused_state *s = (fused_state *)calloc(1, sizeof *s);
-    int error = s ? cudaSuccess : cudaErrorMemoryAllocation;
-    for (int i = 0; i < 2 && error == cudaSuccess; i++) {
-        error = cudaFuncSetAttribute(kernel[i], cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes[i]);
-        for (int log2 = 0; log2 < (d->sm < 90 ? 1 : 4) && error == cudaSuccess; log2++) {
-            error = count_clusters(d, kernel[i], bytes[i], log2, &s->clusters[log2]);
-            if (i == 0)
-                s->blocks[log2] = s->clusters[log2] << log2;
-        }
-    }
+    int error = s ? open_kernel(d, share_kernel(room), share_bytes(room), SCORE_THREADS, s->blocks) : cudaErrorMemoryAllocation;
+    for (int log2 = 0; log2 < 4 && error == cudaSuccess; log2++)
+        s->blocks[log2] <<= log2;
+    if (error == cudaSuccess)
+        error = open_request(d, s);
     if (error != cudaSuccess) {
         free(s);
         s = NULL;
@@ -157,8 +173,9 @@ static void close_(void *state) {
 }
 
 static const char *describe(void *state, char *ret, size_t size) {
-    const int32_t *n = ((const fused_state *)state)->clusters;
-    snprintf(ret, size, "clusters of 8, 4, 2 blocks at once: %d, %d, %d", (int)n[3], (int)n[2], (int)n[1]);
+    const fused_state *s = (const fused_state *)state;
+    snprintf(ret, size, "%s; clusters of 8, 4, 2 blocks at once: %d, %d, %d", s->encode ? "wgmma" : "mma.sync",
+        (int)s->clusters[3], (int)s->clusters[2], (int)s->clusters[1]);
     return ret;
 }
 
@@ -173,22 +190,35 @@ static int launch_share(const struct call *call) {
         (uint32_t *)call->zeroed, (int32_t)p->dim[INDEX_SELECT_K], room_of(p)};
     void *args[] = {&a};
     fused_launch l;
-    config_of(&l, share_bytes(room), log2, (unsigned)(blocks > 0 ? blocks : 1 << log2), call->stream);
+    config_of(&l, share_bytes(room), SCORE_THREADS, log2, (unsigned)(blocks > 0 ? blocks : 1 << log2), call->stream);
     return cudaLaunchKernelExC(&l.config, share_kernel(room), args);
 }
 
-static int launch(const struct call *call) {
+static int launch_request(const struct call *call) {
     const struct problem *p = call->problem;
     const struct device *d = call->device;
-    if (path_of(p, d, call->tune[PATH]) == SHARE)
-        return launch_share(call);
+    const fused_state *state = (const fused_state *)call->state;
     const bool room = has_room(d);
-    const int log2 = request_log2(p, d, (const fused_state *)call->state, call->tune[CLUSTER]);
+    const int log2 = request_log2(p, d, state, call->tune[CLUSTER]);
+    const unsigned blocks = (unsigned)p->dim[INDEXER_BATCH] << log2;
     request_args a = {indexer_args_of(call), (uint32_t *)call->workspace, past_of(p, d, log2), (int32_t)p->dim[INDEX_SELECT_K]};
-    void *args[] = {&a};
+    wide_maps maps = {};
+    void *args[] = {&a, &maps};
     fused_launch l;
-    config_of(&l, request_bytes(room), log2, (unsigned)p->dim[INDEXER_BATCH] << log2, call->stream);
-    return cudaLaunchKernelExC(&l.config, request_kernel(room), args);
+    if (!state->encode) {
+        config_of(&l, request_bytes(room), SCORE_THREADS, log2, blocks, call->stream);
+        return cudaLaunchKernelExC(&l.config, request_kernel(room), args);
+    }
+    const struct arg *keys = &a.op.t[INDEXER_KEYS], *q = &a.op.t[INDEXER_Q];
+    if (!tensor_map_rows(state->encode, keys->p, keys->stride, score_bf16::HALVES, &maps.key) ||
+        !tensor_map_rows(state->encode, q->p, q->stride, score_bf16::HALVES, &maps.q))
+        return cudaErrorInvalidValue;
+    config_of(&l, WIDE_BYTES, WIDE_THREADS + WARP, log2, blocks, call->stream);
+    return cudaLaunchKernelExC(&l.config, (const void *)index_select_wide, args);
+}
+
+static int launch(const struct call *call) {
+    return path_of(call->problem, call->device, call->tune[PATH]) == SHARE ? launch_share(call) : launch_request(call);
 }
 
 KERNEL = {

@@ -9,6 +9,7 @@ struct peers_none {
     static constexpr uint32_t MOST = 1;
     static __device__ __forceinline__ uint32_t rank(void) { return 0; }
     static __device__ __forceinline__ uint32_t count(void) { return 1; }
+    static __device__ __forceinline__ void meet(void) { __syncthreads(); }
     static __device__ __forceinline__ void sync(void) { __syncthreads(); }
     static __device__ __forceinline__ void leave(void) {}
     static __device__ __forceinline__ void arrive(void) {}
@@ -32,6 +33,7 @@ struct peers_cluster {
 #endif
         return p;
     }
+    static __device__ __forceinline__ void meet(void) { __syncthreads(); }  /* of this block's threads */
     __device__ __forceinline__ void alone(void) { blocks = 1; }
     __device__ __forceinline__ uint32_t rank(void) const { return my_rank; }
     __device__ __forceinline__ uint32_t count(void) const { return blocks; }
@@ -88,6 +90,20 @@ struct peers_cluster {
 #else
         *mine = v;
 #endif
+    }
+};
+
+/* The first THREADS threads of each block of a cluster; the others have ended, or will before they are waited for. */
+template <int THREADS> struct peers_part : peers_cluster {
+    __device__ __forceinline__ explicit peers_part(const peers_cluster &all) : peers_cluster(all) {}
+    static __device__ __forceinline__ void meet(void) {
+        asm volatile("barrier.sync 1, %0;" ::"n"(THREADS) : "memory");
+    }
+    __device__ __forceinline__ void sync(void) const {
+        if (blocks == 1)
+            meet();
+        else
+            peers_cluster::sync();
     }
 };
 

@@ -127,7 +127,7 @@ template <int THREADS, int CACHED, bool MORE, class PEERS, class SOURCE, class S
         constexpr int MINE = BINS / THREADS;
         const int warp = warp_id(), lane = lane_id();
         uint32_t n[MINE], own = 0;  /* upwards */
-        __syncthreads();
+        peers.meet();
         const uint2 *const mine = (const uint2 *)&sh.bins[buffer][BINS - MINE * ((int)threadIdx.x + 1)];
 #pragma unroll
         for (int i = 0; i < MINE; i += 2) {
@@ -142,7 +142,7 @@ template <int THREADS, int CACHED, bool MORE, class PEERS, class SOURCE, class S
         const uint32_t upto = sum_upto(own);
         if (lane == WARP - 1)
             sh.warp_sum[warp].x = upto;
-        __syncthreads();
+        peers.meet();
         const uint32_t other = lane < WARPS ? sh.warp_sum[lane].x : 0;
         const uint32_t all = __reduce_add_sync(ALL_LANES, other);
         uint32_t above = __reduce_add_sync(ALL_LANES, lane < warp ? other : 0) + upto - own;
@@ -158,7 +158,7 @@ template <int THREADS, int CACHED, bool MORE, class PEERS, class SOURCE, class S
                     above += in, in = n[i], at = i;
             sh.found = {(uint32_t)(BINS - MINE * ((int)threadIdx.x + 1) + at), above, in, 0, 0, all};
         }
-        __syncthreads();
+        peers.meet();
         return sh.found;
     }
 
@@ -207,7 +207,7 @@ template <int THREADS, int CACHED, bool MORE, class PEERS, class SOURCE, class S
     /* first: of this selection. */
     __device__ __forceinline__ select_found find_together(int buffer, bool first) {
         const int warp = warp_id(), lane = lane_id();
-        __syncthreads();
+        peers.meet();
         if (first)
             peers.wait();
         for (int g = warp; g < GROUPS; g += WARPS) {
@@ -218,7 +218,7 @@ template <int THREADS, int CACHED, bool MORE, class PEERS, class SOURCE, class S
         peers.sync();
         if (warp == 0)
             find_bin(buffer, first);
-        __syncthreads();
+        peers.meet();
         return sh.found;
     }
 
@@ -255,7 +255,7 @@ template <int THREADS, int CACHED, bool MORE, class PEERS, class SOURCE, class S
         }
         if (lane == WARP - 1)
             sh.warp_sum[warp] = sum;
-        __syncthreads();
+        peers.meet();
         const uint2 other = lane < warp ? sh.warp_sum[lane] : make_uint2(0, 0);
         return make_uint2(sum.x - a + __reduce_add_sync(ALL_LANES, other.x), sum.y - b + __reduce_add_sync(ALL_LANES, other.y));
     }
@@ -359,7 +359,7 @@ template <int THREADS, int CACHED, bool MORE, class PEERS, class SOURCE, class S
             narrow(f, range_bin(range, shift, f.bin));
             buffer ^= 1;
             clear_bins(buffer);  /* whoever read it has met us since */
-            __syncthreads();
+            peers.meet();
         } while (members > CANDIDATES && range.lo < range.last);
     }
 
