@@ -107,8 +107,8 @@ static void forget_profiles(struct profile_log *log)
 static void write_outcome(struct sweep_run *run, struct outcome *outcome)
 {
     if (run->check_only || run->file_error) return;
-    run->file_error = run_files_row(&run->files, &outcome->row, outcome->n_samples, outcome->sample);
-    if (!run->file_error) run->file_error = take_profile(run, outcome);
+    run->file_error = take_profile(run, outcome);   /* a row that stands has its profile, as it has its samples */
+    if (!run->file_error) run->file_error = run_files_row(&run->files, &outcome->row, outcome->n_samples, outcome->sample);
     if (!run->file_error) return;
     progress_hide(&run->progress);
     say("%s: %s; rows before this one are kept, make room and finish with --resume %s", run->files.folder.path,

@@ -101,7 +101,7 @@ static void test_refusals(void **state)
         {"sweep --bugdet 30s", "kbench: --bugdet: no such option of 'sweep'; did you mean '--budget'?\nexit 2"},
         {"sweep --bugdet=30s", "kbench: --bugdet: no such option of 'sweep'; did you mean '--budget'?\nexit 2"},
         {"sweep -x", "kbench: -x: no such option of 'sweep'\nexit 2"},
-        {"check --budget 3", "kbench: --budget: not an option of 'check', but of sweep, gate\nexit 2"},
+        {"check --budget 3", "kbench: --budget: not an option of 'check', but of sweep, gate, profile\nexit 2"},
         {"sweep --json", "kbench: --json: not an option of 'sweep', but of list, doctor\nexit 2"},
         {"sweep --budget", "kbench: --budget: a value is missing, TIME\nexit 2"},
         {"sweep --force=yes", "kbench: --force: takes no value, got 'yes'\nexit 2"},

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""kbench profile on the host engine: its files add up, its plots are whole, and it goes on where it stopped."""
+import csv
+import os
+import shutil
+import xml.etree.ElementTree
+
+from common import TINY, expect, expect_exit, kbench, main, read_rows
+
+SHORT = ["--rounds", "4", "--cache", "hot"]
+
+
+def read(folder, name):
+    with open(os.path.join(folder, name), newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file, strict=True))
+
+
+def key(row):
+    names = list(row)
+    return tuple(row[name] for name in ("op", "kernel", "tune", "cache", "seed", *names[names.index("engine") + 1:
+        names.index("tune")]))
+
+
+def adds_up(folder):
+    out = os.path.join(folder, "run")
+    done = kbench("profile", *TINY, *SHORT, "--out", out)
+    expect_exit(done, 0)
+    rows, counters, parts = read_rows(out), read(out, "counters.csv"), read(out, "breakdown.csv")
+    expect(len(counters) == len(rows) > 1, f"{len(rows)} rows, {len(counters)} lines of counters", done)
+    expect(set(map(key, counters)) == set(map(key, parts)), "breakdown.csv and counters.csv speak of other rows", done)
+    for line in counters:
+        expect(line["breakdown"] == "ok" and float(line["traced_ns"]) > 0, f"{line}", done)
+        expect(float(line["trace_ratio"]) > 0 and float(line["kernels_per_call"]) == 1, f"{line}")
+        expect(bool(line["cycles"]) != bool(line["why"]), f"neither counters nor why not: {line}")
+    for row in set(map(key, parts)):
+        for way in ("replay", "eager"):
+            sums = {"span": 0, "gaps": 0, "overlap": 0, "kernel": 0}
+            for part in parts:
+                if key(part) == row and part["pass"] == way:
+                    sums[part["part"]] += int(part["total_ns"])
+            expect(sums["span"] > 0, f"{row}: no {way}")
+            expect(sums["kernel"] + sums["gaps"] - sums["overlap"] == sums["span"], f"{row} {way}: {sums}")
+    for line in done.stdout.splitlines():
+        expect(len(line) <= 80, f"{len(line)} columns: {line}")
+    expect("gaps" in done.stdout and "traced" in done.stdout, "no tree", done)
+    if shutil.which("gnuplot"):
+        for name in ("attn-breakdown.svg", "roofline.svg"):
+            xml.etree.ElementTree.parse(os.path.join(out, "plots", name))
+            os.unlink(os.path.join(out, "plots", name))
+        expect_exit(kbench("plot", out), 0)
+        expect(os.path.exists(os.path.join(out, "plots", "roofline.svg")), "plot draws no roofline again")
+
+
+def goes_on_and_begins_anew(folder):
+    out = os.path.join(folder, "run")
+    one = [*SHORT, "--no-plots"]
+    expect_exit(kbench("profile", *TINY, *one, "--out", out), 0)
+    before = read(out, "counters.csv")
+    with open(os.path.join(out, "rows.csv"), encoding="utf-8") as file:
+        lines = file.readlines()
+    with open(os.path.join(out, "rows.csv"), "w", encoding="utf-8") as file:
+        file.writelines(lines[:-1])
+    expect_exit(kbench("profile", *TINY, *one, "--resume", out), 0)
+    after = read(out, "counters.csv")
+    expect(after[:len(before)] == before and len(after) == len(before) + 1, f"{len(before)} lines, then {len(after)}")
+    expect_exit(kbench("profile", *TINY, *one, "--out", out, "--force"), 0)
+    expect(len(read(out, "counters.csv")) == len(before), "lines of an older run are left")
+    expect_exit(kbench("sweep", *TINY, *one, "--out", out, "--force"), 0)
+    expect(not os.path.exists(os.path.join(out, "breakdown.csv")), "a sweep shows an older profile")
+
+
+main(adds_up, goes_on_and_begins_anew)
