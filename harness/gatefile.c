@@ -47,7 +47,7 @@ static int take_ratio(const struct job_key *key, double *ret, struct trouble *tr
     locale_t before = c_numbers();
     *ret = strtod(key->value, &end);
     uselocale(before);
-    bool number = isdigit((unsigned char)*key->value) && !strpbrk(key->value, "xXpP") && (!*end || !strcmp(end, "x"));
+    bool number = isdigit((unsigned char)*key->value) && !strpbrk(key->value, "xXpP") && !*end;
     if (number && *ret > 0 && *ret <= 1e9) return 0;
     return fail(trouble, place_of(key), "at-least = %.60s: is not a ratio above 0, as in 10 or 0.95", key->value);
 }
