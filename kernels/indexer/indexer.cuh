@@ -124,16 +124,21 @@ static __device__ __forceinline__ int32_t indexer_warp_total(int32_t x) {
     return (int32_t)__reduce_add_sync(ALL_LANES, (unsigned)x);
 }
 
-/* The request that page number `left` of 128 requests from `base` on belongs to; n: the lane's four lengths of them. */
-static __device__ __forceinline__ indexer_cursor indexer_find(int32_t base, int4 n, int32_t left) {
-    const int lane = lane_id();
-    const int32_t mine = indexer_pages4(n);
-    int32_t upto = mine;
+/* The sum of x of this lane and all before. */
+static __device__ __forceinline__ int32_t indexer_warp_upto(int32_t x) {
 #pragma unroll
     for (int step = 1; step < WARP; step *= 2) {
-        const int32_t other = __shfl_up_sync(ALL_LANES, upto, step);
-        upto += lane >= step ? other : 0;
+        const int32_t other = __shfl_up_sync(ALL_LANES, x, step);
+        x += lane_id() >= step ? other : 0;
     }
+    return x;
+}
+
+/* The request that page number `left` of 128 requests from `base` on belongs to; n: the lane's four lengths of them, upto: pages of
+ * the lane's requests and of those before. */
+static __device__ __forceinline__ indexer_cursor indexer_find(int32_t base, int4 n, int32_t upto, int32_t left) {
+    const int lane = lane_id();
+    const int32_t mine = indexer_pages4(n);
     const int owner = __ffs((int)__ballot_sync(ALL_LANES, left < upto)) - 1;
     const int32_t length[4] = {n.x, n.y, n.z, n.w};
     indexer_cursor at = {base + lane * 4, left - (upto - mine), n.x};
@@ -151,31 +156,39 @@ static __device__ __forceinline__ indexer_cursor indexer_find(int32_t base, int4
  * indexer_lengths4 says of the lane's four first requests, so that those may be loaded early. */
 static __device__ __forceinline__ indexer_share indexer_share_of(const indexer_args &a, int32_t part, int32_t parts, int4 first) {
     const int32_t lane4 = lane_id() * 4, step = WARP * 4;
-    int32_t all = indexer_pages4(first);
-    for (int32_t i = lane4 + step; i < a.batch; i += step)
-        all += indexer_pages4(indexer_lengths4(a, i));
-    all = indexer_warp_total(all);
-
+    int4 n = first;
+    int32_t upto = indexer_warp_upto(indexer_pages4(n)), here = __shfl_sync(ALL_LANES, upto, WARP - 1), all = here;
+    if (a.batch > step) {
+        int32_t others = 0;
+        for (int32_t i = lane4 + step; i < a.batch; i += step)
+            others += indexer_pages4(indexer_lengths4(a, i));
+        all += indexer_warp_total(others);
+    }
     const int32_t each = (int32_t)((uint32_t)all / (uint32_t)parts), rest = all - each * parts;
     indexer_share share = {{0, 0, 0}, each + (part < rest)};
     if (share.count == 0)
         return share;
-    int32_t left = part * each + min(part, rest);
-    int4 n = first;
-    for (int32_t base = 0; base < a.batch; base += step) {
-        if (base > 0)
-            n = indexer_lengths4(a, base + lane4);
-        const int32_t here = indexer_warp_total(indexer_pages4(n));
-        if (left < here) {
-            share.at = indexer_find(base, n, left);
-            break;
-        }
+    int32_t left = part * each + min(part, rest), base = 0;
+    while (left >= here) {  /* ends: there are more pages than `left` */
         left -= here;
+        base += step;
+        n = indexer_lengths4(a, base + lane4);
+        upto = indexer_warp_upto(indexer_pages4(n));
+        here = __shfl_sync(ALL_LANES, upto, WARP - 1);
     }
+    share.at = indexer_find(base, n, upto, left);
     return share;
 }
 static __device__ __forceinline__ indexer_share indexer_share_of(const indexer_args &a, int32_t part, int32_t parts) {
     return indexer_share_of(a, part, parts, indexer_lengths4(a, lane_id() * 4));
+}
+
+/* Asks for the first page numbers of all requests before anybody knows which of them live, so that they wait in L2; at most 8
+ * lines a block, however wide the tables are. thread: those from 0 to 7 ask. */
+static __device__ __forceinline__ void indexer_ask(const indexer_args &a, int32_t thread) {
+    const int32_t lines = (a.width / INDEXER_PAGE * 4 + 127) / 128, line = (int32_t)blockIdx.x + thread * (int32_t)gridDim.x;
+    if (thread >= 0 && thread < 8 && line / a.batch < lines)
+        prefetch_l2(indexer_row<INDEXER_PAGE_TABLE>(a, line % a.batch) + line / a.batch * 128);
 }
 
 #endif

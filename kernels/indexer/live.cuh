@@ -85,14 +85,6 @@ struct live_position {
     }
 };
 
-/* Asks for the first page numbers of all requests before anybody knows which of them live, so that they wait in L2; at most 8
- * lines a block, however wide the tables are. */
-static __device__ __forceinline__ void live_ask(const indexer_args &a, int32_t thread) {
-    const int32_t lines = (a.width / INDEXER_PAGE * 4 + 127) / 128, line = (int32_t)blockIdx.x + thread * (int32_t)gridDim.x;
-    if (thread >= 0 && thread < 8 && line / a.batch < lines)
-        prefetch_l2(indexer_row<INDEXER_PAGE_TABLE>(a, line % a.batch) + line / a.batch * 128);
-}
-
 /* Pages that a block takes: `share.count` of the list from share.at on, each `step` further. The pages of a single request are dealt
  * out in turn, so that a block knows which page numbers it may need before it knows the length. */
 struct live_share {
@@ -354,7 +346,7 @@ static __device__ __forceinline__ void live_prepare(const indexer_args &a, const
             barrier_init(at.ready + lane_id() * 8, warps::FILLED);
         barrier_init_done();
     } else if (a.batch > 1) {
-        live_ask(a, (int32_t)threadIdx.x - WARP);
+        indexer_ask(a, (int32_t)threadIdx.x - WARP);
     }
 }
 
