@@ -100,7 +100,8 @@ static void draw_all(struct studio *s)
 {
     int n;
     struct slice *slices = slices_find(s->table, &n);
-    if (!n && !s->result.written) remark(s, "no plots: no dimension has two values with a measured kernel; sweep one with -a batch=1,16,64");
+    if (!n && !s->result.written)
+        remark(s, "no plots: no dimension has two values with a measured kernel; sweep one with -a batch=1,16,64");
     for (int i = 0; i < n; i++) {
         struct figure *figures;
         int made = figures_make(s->table, &slices[i], &figures);

@@ -266,11 +266,12 @@ char *roofline_script(const struct sheet *s, const struct ceilings *ceilings, co
     for (int i = 0; i < s->n; i++) counted |= !isnan(sheet_real(s, i, "dram_read_B"));
     int across = WIDTH / (int)(11 * widest + 60), rows = across > 1 ? (kernels + across - 1) / across : kernels;
     int foot = 92 + 29 * rows;
-    fprintf(out, "figure = '%s.svg'\nwidth = %d.0\nheight = %d.0\nhead = 66.0\nfoot = %d.0\nkey_rows = %d\nkernels = %d\n", name, WIDTH,
-        66 + 330 + foot, foot, rows, kernels);
+    fprintf(out, "figure = '%s.svg'\nwidth = %d.0\nheight = %d.0\nhead = 66.0\nfoot = %d.0\nkey_rows = %d\nkernels = %d\n", name,
+        WIDTH, 66 + 330 + foot, foot, rows, kernels);
     fprintf(out, "read_TBps = %.6g\nmatrix_TFLOPs = %.6g\n", ceilings->read_GBps * 1e-3, ceilings->matrix_GFLOPs * 1e-3);
-    fprintf(out, "title = \"Roofline: read %s GB/s, matrix %s GFLOP/s, as measured\\n%s\"\n", amount_text(ceilings->read_GBps, number[0],
-        sizeof number[0]), amount_text(ceilings->matrix_GFLOPs, number[1], sizeof number[1]),
+    fprintf(out, "title = \"Roofline: read %s GB/s, matrix %s GFLOP/s, as measured\\n%s\"\n",
+        amount_text(ceilings->read_GBps, number[0], sizeof number[0]),
+        amount_text(ceilings->matrix_GFLOPs, number[1], sizeof number[1]),
         counted ? "(bytes as counted)" : "(no counters: the fewest bytes that a call must move)");
     fprintf(out, "set yrange [%.6g:%.6g]\n", low / 2, ceilings->matrix_GFLOPs * 2e-3);
     put_x_axis(out, fmin(lo, ridge) / 2, fmax(hi, ridge) * 4);

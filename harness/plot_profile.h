@@ -5,8 +5,8 @@
 #include "machine.h"
 #include "sheet.h"
 
-/* Each gives a malloc'ed gnuplot script that draws NAME.svg, or NULL where the sheet has nothing for it. look: what plots/bars.gp or
- * plots/roofline.gp holds. Bars: those of one op, `page` from 0. */
+/* Each gives a malloc'ed gnuplot script that draws NAME.svg, or NULL where the sheet has nothing for it. look: what plots/bars.gp
+ * or plots/roofline.gp holds. Bars: those of one op, `page` from 0. */
 char *bars_script(const struct sheet *breakdown, const char *op, int page, const char *name, const char *look);
 char *roofline_script(const struct sheet *counters, const struct ceilings *, const char *name, const char *look);
 

@@ -101,7 +101,8 @@ static void put_counters(FILE *out, const struct row *row, const struct profile 
         amount_text(d.workspace_B * 1e-6, n, sizeof n));
     put_paragraph(out, o, "bytes", words);
     *words = 0;
-    add_if(words, sizeof words, d.pct_read_ceiling, "DRAM at %s of the read ceiling", percent_text(d.pct_read_ceiling, n, sizeof n));
+    add_if(words, sizeof words, d.pct_read_ceiling, "DRAM at %s of the read ceiling",
+        percent_text(d.pct_read_ceiling, n, sizeof n));
     if (!isnan(c->tensor_pct) || !isnan(c->instructions))
         add_if(words, sizeof words, d.pct_matrix_ceiling, "flop at %s of the matrix ceiling",
             percent_text(d.pct_matrix_ceiling, n, sizeof n));
@@ -122,7 +123,8 @@ void report_profile(FILE *out, const struct row *row, const struct profile *p, c
 {
     char name[256];
     if (o->markdown) fputs("\n```\n", out);
-    fprintf(out, "%s  %s%s%s\n", o->markdown ? "" : "\n", tame_text(row->kernel, name, sizeof name), *row->tune ? " " : "", row->tune);
+    fprintf(out, "%s  %s%s%s\n", o->markdown ? "" : "\n", tame_text(row->kernel, name, sizeof name), *row->tune ? " " : "",
+        row->tune);
     if (p->replay.used) put_tree(out, &p->replay);
     if (*p->replay.failed) put_paragraph(out, o, "the breakdown does not hold", p->replay.failed);
     if (p->replay.launches) put_health(out, p, o);

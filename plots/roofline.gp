@@ -1,8 +1,8 @@
 # How a roofline looks: a point a row, under the measured ceilings of memory and arithmetic. `kbench profile` writes NAME.gp: first
 # the figure's own values, then this text. Needs gnuplot 5.0.
 #
-# Values: width, height, head, foot (pixels above and below the axes), title, figure (file name), key_rows, kernels (blocks of $dots),
-# read_TBps, matrix_TFLOPs, ranges.
+# Values: width, height, head, foot (pixels above and below the axes), title, figure (file name), key_rows, kernels (blocks of
+# $dots), read_TBps, matrix_TFLOPs, ranges.
 #
 # Read at 85 mm, as in lines.gp: letters of 20 come out at 7.5 points.
 

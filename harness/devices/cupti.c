@@ -221,10 +221,13 @@ int cupti_trace_begin(struct cupti *c, char *ret_why, size_t size)
     c->names_n = 0;
     c->dropped = 0;
     keep_name(c, "");
-    if (!error) error = c->api->cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed), what = "cuptiActivityRegisterCallbacks";
+    what = "cuptiActivityRegisterCallbacks";
+    error = c->api->cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed);
+    if (!error) what = "cuptiEnableCallback";
     for (int i = 0; i < COUNT(graph_events) && !error; i++)
-        error = c->api->cuptiEnableCallback(1, c->subscriber, CUPTI_CB_DOMAIN_RESOURCE, graph_events[i]), what = "cuptiEnableCallback";
-    for (int i = 0; i < COUNT(kinds) && !error; i++) error = c->api->cuptiActivityEnable(kinds[i]), what = "cuptiActivityEnable";
+        error = c->api->cuptiEnableCallback(1, c->subscriber, CUPTI_CB_DOMAIN_RESOURCE, graph_events[i]);
+    if (!error) what = "cuptiActivityEnable";
+    for (int i = 0; i < COUNT(kinds) && !error; i++) error = c->api->cuptiActivityEnable(kinds[i]);
     if (!error) return 0;
     let_go(c);
     return cupti_error_text(c->api, what, error, ret_why, size), (int)error;
@@ -265,7 +268,8 @@ static void hand_over(struct cupti *c, struct recording *ret)
     ret->n_nodes = 0;
     ret->node = must_alloc((size_t)c->n_nodes + 1, sizeof *ret->node);
     for (int i = 0; i < c->n_nodes; i++)
-        if (c->node[i].runs && !is_known(ret, c->node[i].id)) ret->node[ret->n_nodes++] = (struct capture_node){c->node[i].id, c->names + c->node[i].range};
+        if (c->node[i].runs && !is_known(ret, c->node[i].id))
+            ret->node[ret->n_nodes++] = (struct capture_node){c->node[i].id, c->names + c->node[i].range};
     free(c->node);
     c->activity = NULL, c->names = NULL, c->node = NULL;
     c->n = c->room = c->n_nodes = c->node_room = 0;
@@ -296,9 +300,9 @@ static bool find_all(void *library, struct cupti_api *api)
 {
 #define FIND(name) find(library, #name, &api->name)
     bool all = FIND(cuptiGetResultString) && FIND(cuptiGetVersion) && FIND(cuptiSubscribe) && FIND(cuptiUnsubscribe) &&
-        FIND(cuptiEnableCallback) && FIND(cuptiGetGraphNodeId) && FIND(cuptiActivityRegisterCallbacks) && FIND(cuptiActivityEnable) &&
-        FIND(cuptiActivityDisable) && FIND(cuptiActivityFlushAll) && FIND(cuptiActivityGetNextRecord) &&
-        FIND(cuptiActivityGetNumDroppedRecords);
+        FIND(cuptiEnableCallback) && FIND(cuptiGetGraphNodeId) && FIND(cuptiActivityRegisterCallbacks) &&
+        FIND(cuptiActivityEnable) && FIND(cuptiActivityDisable) && FIND(cuptiActivityFlushAll) &&
+        FIND(cuptiActivityGetNextRecord) && FIND(cuptiActivityGetNumDroppedRecords);
 #ifdef CUPTI_HAS_RANGES
     FIND(cuptiProfilerInitialize), FIND(cuptiProfilerDeInitialize), FIND(cuptiProfilerGetCounterAvailability);
     FIND(cuptiDeviceGetChipName), FIND(cuptiProfilerHostInitialize), FIND(cuptiProfilerHostDeinitialize);

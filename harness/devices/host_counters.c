@@ -49,7 +49,8 @@ static double read_event(int fd)
 static int refuse(int error, char *ret_why, size_t size)
 {
     if (error == EACCES || error == EPERM)
-        text(ret_why, size, "the kernel refuses counters: as root, sysctl kernel.perf_event_paranoid=2 (containers: --cap-add PERFMON)");
+        text(ret_why, size,
+            "the kernel refuses counters: as root, sysctl kernel.perf_event_paranoid=2 (containers: --cap-add PERFMON)");
     else
         text(ret_why, size, "no hardware counters here (%s): a virtual machine, or a kernel without perf_event", strerror(error));
     return error;

@@ -1,4 +1,4 @@
-/* The tracer and the counters on a CUPTI of our own: buffers from another thread, refusals at each step, everything off at the end. */
+/* The tracer and the counters on a CUPTI of our own: buffers from another thread, refusals at each step, all off at the end. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
