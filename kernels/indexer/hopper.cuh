@@ -1,8 +1,8 @@
 /* What the copy engine and the warpgroup products of sm_90 need; nothing here is used on what lacks them.
  *
  * A tensor map describes rows of 128 bytes, of which a copy takes 64 in a row and swizzles them: chunk c of 16 bytes of row r lies
- * at c ^ r % 8, as wgmma reads it. Products are m64n64; with both operands in shared memory a page goes from memory
- * to the tensor cores without a register in between.
+ * at c ^ r % 8, as wgmma reads it. Products are m64n64; with both operands in shared memory a page goes from memory to the tensor
+ * cores without a register in between.
  */
 #ifndef KBENCH_INDEXER_HOPPER_CUH
 #define KBENCH_INDEXER_HOPPER_CUH
@@ -115,7 +115,8 @@ static __device__ __forceinline__ void wgmma_bf16(float (&c)[32], uint64_t a, ui
 #endif
 }
 
-/* Sums keep 13 bits below the largest product of a k-step: a score near 0 is wrong by up to 1 % where larger ones cancel. */
+/* Sums keep 13 bits below the largest product of a k-step: where they cancel, a score is wrong
+ * by half a per cent and more. */
 static __device__ __forceinline__ void wgmma_e4m3(float (&c)[32], uint64_t a, uint64_t b, bool add) {
 #if HAS_WGMMA
     asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\n"

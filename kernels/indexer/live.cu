@@ -1,10 +1,10 @@
 /* indexer/live: persistent; each block adds up the live lengths and scores its share of the live pages. No cost in max_ctx.
- * Moves a page once, by the copy engine to shared memory, and q once a request and block; tensor cores take both from there.
+ * Moves a page once, by the copy engine to shared memory (of a single request: to registers), and q once a request and block.
  * Limit: the memory's read rate; at small batches the latency of length, page number and page, one after another.
  */
 #include "live.cuh"
 
-/* Keys straight to registers. Chunk 4i + t of a row, thread t's, has columns 2t, 2t + 1, 2t + 8, 2t + 9 of k-steps 2i and 2i + 1. */
+/* Keys straight to registers. Chunk 4i + t of a row, thread t's, has columns 2t, 2t + 1, 2t + 8, 2t + 9 of k-steps 2i, 2i + 1. */
 struct direct_bf16 : score_bf16 {
     static constexpr int LOADS = 4;
 

@@ -1,5 +1,5 @@
 /* indexer_fp8/live: persistent; each block adds up the live lengths and scores its share of the live pages. No cost in max_ctx.
- * Moves a page once, by the copy engine to shared memory, and q once a request and block; tensor cores take both from there.
+ * Moves a page once, by the copy engine to shared memory (of a single request: to registers), and q once a request and block.
  * Limit: the memory's read rate; at small batches the latency of length, page number and page, one after another.
  */
 #include "indexer/live.cuh"
@@ -34,7 +34,7 @@ static __device__ __forceinline__ void live_halves(float (&c)[INDEXER_HEADS / 2]
         wgmma_half(c, keys[step], q + step % 4 * 2 + step / 4 * (SCORE_HALF >> 4), step > 0);
 }
 
-/* Keys straight to registers. Word v of chunk 4j + t of a row, thread t's, is columns 2t, 2t + 1, 2t + 8, 2t + 9 of k-step 4j + v. */
+/* Keys straight to registers. Word v of chunk 4j + t of a row, thread t's: columns 2t, 2t + 1, 2t + 8, 2t + 9 of k-step 4j + v. */
 struct direct_fp8 : score_fp8 {
     static constexpr int LOADS = 2;
 
