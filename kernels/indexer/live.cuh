@@ -85,8 +85,8 @@ struct live_position {
     }
 };
 
-/* Pages that a block takes: `share.count` of the list from share.at on, each `step` further. Pages of a single request are dealt out
- * in turn, so that a block knows which page numbers it may need before it knows the length. */
+/* Pages that a block takes: `share.count` of the list from share.at on, each `step` further. Those of a single request are dealt
+ * out in turn, so that a block knows which page numbers it may need before it knows the length. */
 struct live_share {
     indexer_share share;
     int32_t       step;
