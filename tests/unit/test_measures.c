@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base.h"
 #include "measures.h"
 
 static double bytes_of_toy(const struct problem *p, void *const *t, uint64_t reads)
@@ -108,6 +109,30 @@ static void marks(void **state)
     assert_string_equal(row.reason, "two modes: 1.90 us and 2.10 us");
 }
 
+/* What the witnesses saw, and the clock that each mode ran at. */
+static void marks_of_the_machine(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct row row;
+    struct sample sample[20];
+    set_up(&b, 2000, 0);
+    b.lane.sample = sample;
+    for (int i = 0; i < 20; i++) sample[i] = (struct sample){.t_ns = i < 12 ? 1900 : 2100, .sm_clock_MHz = i < 12 ? 1980 : 1785};
+    sample[3].sm_clock_MHz = NAN;
+    b.lane.witness.contended = true;
+    b.lane.witness.throttled = true;
+    text(b.lane.witness.why, sizeof b.lane.witness.why, "other work: 3 of 20 samples longer");
+    b.lane.summary.bimodal = true;
+    b.lane.summary.mode_low = 1900;
+    b.lane.summary.mode_high = 2100;
+    measures_row(&row, &b.job, 0, &b.lane, &b.w, NAN);
+    assert_string_equal(row.status, "ok");
+    assert_string_equal(row.marks, "throttled;contended;bimodal");
+    assert_string_equal(row.reason,
+        "other work: 3 of 20 samples longer; two modes: 1.90 us at 1980 MHz and 2.10 us at 1785 MHz");
+}
+
 /* NaN is no time, and no row without a lane has one. */
 static void nan_never_passes(void **state)
 {
@@ -125,7 +150,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_longest_limit_holds), cmocka_unit_test(a_time_under_the_limit_is_implausible),
-        cmocka_unit_test(reads_scale_the_bytes), cmocka_unit_test(marks), cmocka_unit_test(nan_never_passes),
+        cmocka_unit_test(reads_scale_the_bytes), cmocka_unit_test(marks), cmocka_unit_test(marks_of_the_machine),
+        cmocka_unit_test(nan_never_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
