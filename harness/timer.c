@@ -277,6 +277,7 @@ static void drop_pieces(struct timer *timer)
 /* Rounds at one placement until they are narrow or over. round counts on from placement to placement. */
 static int run_placement(struct timer *timer, int placement, int *round, int *ret_lane)
 {
+    double canary_ns, wait_ns;
     if (placement) {
         drop_pieces(timer);   /* they hold addresses */
         *ret_lane = -1;
@@ -284,6 +285,7 @@ static int run_placement(struct timer *timer, int placement, int *round, int *re
         timer->cursor = 0;
     }
     cut_ring(timer);
+    if (timer->dev->ops->canary) TRY(timer->dev->ops->canary(timer->dev, &canary_ns, &wait_ns));   /* its code is loaded, too */
     TRY(warm_up(timer, ret_lane));
     for (int l = 0; l < timer->n_lanes; l++) timer->lane[l].first = timer->lane[l].n;
     const char *stop = NULL;

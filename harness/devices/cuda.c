@@ -241,7 +241,6 @@ static int need_canary(struct cuda *cuda)
     char why[160];
     int nodes;
     if (cuda->canary) return 0;
-    if (!cuda->canary_block) TRY(cudaMalloc((void **)&cuda->canary_block, CANARY_BYTES));
     TRY(cudaMemsetAsync(cuda->canary_block, 0, CANARY_BYTES, cuda->dev.stream));
     return cuda_capture(&cuda->dev, enqueue_canary, cuda, &cuda->canary, &nodes, why, sizeof why);
 }
@@ -332,6 +331,7 @@ static int open_device(struct cuda *cuda, int ordinal)
     TRY(cudaEventCreate(&cuda->end));
     TRY(cudaMalloc((void **)&cuda->sum, 256));
     TRY(cudaMalloc((void **)&cuda->stage, STAGE_BYTES));
+    TRY(cudaMalloc((void **)&cuda->canary_block, CANARY_BYTES));
     return cudaMalloc((void **)&cuda->rows, STAGE_BYTES / 4 * sizeof *cuda->rows);
 }
 

@@ -3,7 +3,7 @@
 usage: neighbours.py PROGRAM NEIGHBOUR [--runs N] [--short] [--out DIR] [--device CUDA]
 Counts runs with a row marked `contended`: quiet (at most 1 of 20 may be), beside a copy loop at 20 % duty (at least 19 of 20),
 beside bursts of 50 ms every 5 s (at least 18 of 20 runs of 15 s). --short: quiet and loop runs of a third of the time. Exit 1 where
-is missed, 77 where there is no GPU.
+a bar is missed, 77 where there is no GPU.
 """
 import argparse
 import csv
