@@ -40,7 +40,7 @@ fi
 find "$top/planted" -name '*.so' -exec strip --strip-unneeded {} +
 cp "$root/tests/gpu.sh" "$top/tests/"
 cp "$root/tests/harness/planted.py" "$top/tests/harness/"
-cp -r "$root/sweeps" "$root/plots" "$root/LICENSE" "$top/"
+cp -r "$root/sweeps" "$root/gates" "$root/plots" "$root/LICENSE" "$top/"
 cat >"$top/kbench" <<'END'
 #!/bin/sh
 # kbench from a bundle: nothing to build, nothing to install.

@@ -3,7 +3,8 @@
 
 usage: run_tests.py BUILD SANITIZED_BUILD [SUITE...]
 
-A failed test's output is shown by meson as it fails; a skipped one (exit 77) says why in its last line.
+A failed test's output is shown by meson as it fails; a skipped one (exit 77) says why in its last line. Of passed ones, lines that
+begin with 'reported:' are shown.
 """
 import json
 import os
@@ -54,6 +55,10 @@ def main():
     for test in skipped:
         words = (test.get("stdout") or test.get("stderr") or "no reason given").strip().splitlines()
         print(f"skipped: {test['name']}: {words[-1] if words else 'no reason given'}")
+    for test in passed:                        # a test may pass and still have something to say
+        for line in (test.get("stdout") or "").splitlines():
+            if line.startswith("reported: "):
+                print(line)
     for test in failed:
         print(f"failed: {test['name']} ({test['result'].lower()})")
     print(f"{len(passed)} passed, {len(failed)} failed" + (f", {len(skipped)} skipped" if skipped else ""))

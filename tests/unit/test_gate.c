@@ -106,7 +106,8 @@ static void test_refusals(void **state)
         {"[s]\nkernels = mix/*\nregisters = 3\nbatch = 1\n", "g.ini:4: batch: code is the same for every run; remove it"},
         {"[s]\nkernels = mix/*,\nregisters = 3\n", "g.ini:2: kernels = mix/*,: a word is empty or too long"},
         {"[s]\nkernels = mix/*\ntensor = 3\n", NULL},
-        {"[s]\nkernels = scan/erly\nregisters = 3\n", "g.ini:2: scan/erly: no CUDA kernel of this build; did you mean 'scan/early'?"},
+        {"[s]\nkernels = scan/erly\nregisters = 3\n",
+            "g.ini:2: scan/erly: no CUDA kernel of this build; did you mean 'scan/early'?"},
         {"[r]\nkernel = scan/host_life\nover = scan/host_full\nat-least = 2\n",
             "g.ini:2: scan/host_life: no such kernel in this build; did you mean 'scan/host_live'?"},
         {"[r]\nkernel = scan/host_live\nover = scan/host_ful\nat-least = 2\n",
@@ -282,7 +283,8 @@ static void test_static_limits(void **state)
 
 static void test_words(void **state)
 {
-    static const char content[] = "[live & \"max\" <\xc3\xa9\xff\x1b>]\nkernel = scan/host_live\nover = scan/host_full\nat-least = 10\n"
+    static const char content[] = "[live & \"max\" <\xc3\xa9\xff\x1b>]\n"
+                                  "kernel = scan/host_live\nover = scan/host_full\nat-least = 10\n"
                                   "[s]\nkernels = scan/early\nlocal = 0\n[t]\nkernels = mix/*\nregisters = 9\ntoolkit = 9\n";
     struct table    run = {0};
     char           *words = NULL;
