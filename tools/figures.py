@@ -33,12 +33,14 @@ def rows_of(run):
 
 
 def median_us(rows, kernel, dims):
-    found = [r for r in rows if r["kernel"] == kernel and r["cache"] == "cold" and all(r.get(n) == str(v) for n, v in dims.items())]
-    # Measured more than once: because the machine was not quiet (the quietest stands for all) or to confirm a growth (the first does).
+    found = [r for r in rows if r["kernel"] == kernel and r["cache"] == "cold"
+             and all(r.get(n) == str(v) for n, v in dims.items())]
+    # Measured more than once: because the machine was not quiet (the quietest stands for all) or to confirm a growth (the first).
     busy = [r for r in found if r["reason"].startswith("measured again: the machine")]
     found = [r for r in found if not r["reason"].startswith("measured again")]
     if busy and len(found) == 1:
-        found = [min(found + busy, key=lambda r: (r["marks"].count(";") + bool(r["marks"]), float(r["t_hi_ns"]) - float(r["t_lo_ns"])))]
+        found = [min(found + busy, key=lambda r: (r["marks"].count(";") + bool(r["marks"]),
+                                                  float(r["t_hi_ns"]) - float(r["t_lo_ns"])))]
     if len(found) != 1 or found[0]["status"] != "ok":
         raise ValueError(f"{kernel} {dims}: {len(found)} rows, {[r['status'] for r in found]}")
     return float(found[0]["t_med_ns"]) / 1e3, not found[0]["checked_pct"]   # and whether it is a probe, which is not ranked

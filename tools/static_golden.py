@@ -4,8 +4,8 @@
 usage: static_golden.py PROGRAM FOLDER [--renew]
 
 Growth, and the loss of tensor instructions, wide loads or bulk copies, is reported in lines that begin with 'reported:'; spills
-and local memory fail. Another toolkit than the files' is skipped (77), after a look for local memory. --renew writes FOLDER's files anew
-from this build.
+and local memory fail. Another toolkit than the files' is skipped (77), after a look for local memory. --renew writes FOLDER's
+files anew from this build.
 """
 import csv
 import json

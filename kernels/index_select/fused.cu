@@ -76,7 +76,8 @@ static size_t lists_of(const struct problem *p, const struct device *d) {
 
 /* Keys that a block of a cluster may have past its room, or past the least room that any kernel has on this device. */
 static int32_t past_of(const struct problem *p, const struct device *d, int log2) {
-    const int64_t pages = indexer_width(p->dim[INDEXER_MAX_CTX]) / INDEXER_PAGE, room = has_room(d) ? WIDE_ROOM : request_small::ROOM;
+    const int64_t pages = indexer_width(p->dim[INDEXER_MAX_CTX]) / INDEXER_PAGE;
+    const int64_t room = has_room(d) ? WIDE_ROOM : request_small::ROOM;
     const int64_t past = ((pages + (1 << log2) - 1) >> log2) * INDEXER_PAGE - room;
     return (int32_t)(past > 0 ? past : 0);
 }

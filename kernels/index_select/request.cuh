@@ -107,7 +107,8 @@ static __device__ __forceinline__ void request_run(const request_args &a, reques
     const int32_t count = (int32_t)peers.count(), rank = (int32_t)peers.rank(), b = (int32_t)blockIdx.x / count;
     const int32_t raw = __ldg((const int32_t *)a.op.t[INDEXER_LENGTH].p + b);
     scorer<S::STAGES> s(a.op, sh.ring, b, rank, count);
-    request_row<SCORE_THREADS, S::ROOM> row = {sh.key, a.past + (int64_t)blockIdx.x * a.each, sh.pages, sh.select, s.table, count, 0};
+    request_row<SCORE_THREADS, S::ROOM> row = {sh.key, a.past + (int64_t)blockIdx.x * a.each, sh.pages, sh.select, s.table, count,
+        0};
     row.copy_pages(s.room, 0, AT_ONCE);
     select_clear<SCORE_THREADS>(sh.select);
     peers.arrive();

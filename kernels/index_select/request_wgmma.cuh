@@ -124,7 +124,8 @@ static __device__ __forceinline__ void wide_run(const request_args &a, const wid
     const int32_t *const table = (const int32_t *)indexer_row<INDEXER_PAGE_TABLE>(a.op, b) + rank;
     const int32_t room = a.op.width / INDEXER_PAGE - rank;
     const int32_t raw = (int32_t)load4_now((const int32_t *)a.op.t[INDEXER_LENGTH].p + b);
-    request_row<WIDE_THREADS, WIDE_ROOM> row = {sh.key, a.past + (int64_t)blockIdx.x * a.each, sh.pages, sh.select, table, count, 0};
+    request_row<WIDE_THREADS, WIDE_ROOM> row = {sh.key, a.past + (int64_t)blockIdx.x * a.each, sh.pages, sh.select, table, count,
+        0};
     if (warp_id() == WIDE_THREADS / WARP) {
         const wide_copier copier = {a.op, maps, sh, table, b, count, room};
         const int32_t at = lane_id() * count;

@@ -32,8 +32,8 @@ struct key_range {
 /* A histogram has BINS bins, in groups that a warp looks at as one. */
 static constexpr int BINS = 2048, GROUP = 32, GROUPS = BINS / GROUP;
 
-/* First bins: of an fp16, cut and not rounded, all but the last 5 bits: 32 bins an octave from 2^-14 to 2^16, of either sign, evenly
- * below that, and all that is larger in the outermost. So the border of scores of any ordinary scale falls into a bin of few, and
+/* First bins: of an fp16, cut and not rounded, all but the last 5 bits: 32 bins an octave from 2^-14 to 2^16, of either sign,
+ * evenly below that, and all that is larger in the outermost. So the border of scores of any ordinary scale falls into a bin of few, and
  * two scores become bins in a handful of instructions. */
 static constexpr int FIRST_SHIFT = 5;
 

@@ -211,7 +211,8 @@ template <int THREADS, int CACHED, bool MORE, class PEERS, class SOURCE, class S
         if (first)
             peers.wait();
         for (int g = warp; g < GROUPS; g += WARPS) {
-            const uint32_t sum = __reduce_add_sync(ALL_LANES, first && is_dead_end(g * GROUP + lane) ? 0 : sh.bins[buffer][g * GROUP + lane]);
+            const uint32_t sum = __reduce_add_sync(ALL_LANES,
+                first && is_dead_end(g * GROUP + lane) ? 0 : sh.bins[buffer][g * GROUP + lane]);
             if (lane < (int)peers.count())
                 peers.store4(&sh.groups[buffer][peers.rank()][g], (uint32_t)lane, sum);
         }
