@@ -63,7 +63,8 @@ static inline bool is_unspecified(double value)
 
 /* A row of got passes against ref when ||got - ref|| <= rel_l2 * ||ref|| + abs * sqrt(n), n elements in the row, and each of
  * its elements when |got - ref| <= 8 * (rel_l2 * rms(ref) + abs) + half a unit in the last place of a bf16 or f16 ref, which the
- * best of results may be off. NaN and inf must stand where the reference has them; elements with unspecified() in ref don't count. */
+ * best of results may be off. NaN and inf must stand where the reference has them; elements with unspecified() in ref don't
+ * count. */
 struct tolerance {
     double rel_l2, abs;
 };

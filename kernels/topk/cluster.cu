@@ -31,8 +31,8 @@ static int launch(const struct call *call) {
 
 KERNEL = {
     FOR_OP(topk),
-    .note = "up to 8 blocks a row (`cluster`; 0: all rows at once), joined through distributed shared memory; rows up to `alone` by "
-            "one",
+    .note = "up to 8 blocks a row (`cluster`; 0: all rows at once), joined through distributed shared memory; rows up to "
+            "`alone` by one",
     .engine = CUDA,
     .tunable = {{"cluster", {0}, 0, peers_cluster::MOST}, {"alone", {8192}, 0, 1 << 30}},
     .unfit = unfit,

@@ -33,8 +33,8 @@ struct key_range {
 static constexpr int BINS = 2048, GROUP = 32, GROUPS = BINS / GROUP;
 
 /* First bins: of an fp16, cut and not rounded, all but the last 5 bits: 32 bins an octave from 2^-14 to 2^16, of either sign,
- * evenly below that, and all that is larger in the outermost. So the border of scores of any ordinary scale falls into a bin of few, and
- * two scores become bins in a handful of instructions. */
+ * evenly below that, and all that is larger in the outermost. So the border of scores of any ordinary scale falls into a bin of
+ * few, and two scores become bins in a handful of instructions. */
 static constexpr int FIRST_SHIFT = 5;
 
 /* Of two floats, by their bits, in the lower and the upper half; a half >> FIRST_SHIFT is a bin. */
