@@ -34,12 +34,13 @@ static double bytes_of(const struct kernel *kernel, const struct workload *w)
 }
 
 /* A probe writes next to nothing: its limit is what it reads. */
+/* By the actual lengths: rows of an op's outputs may be far wider than what a call writes. */
 static double bytes_written(const struct workload *w)
 {
-    double bytes = 0;
+    uint64_t outputs = 0;
     for (int t = 0; t < w->n; t++)
-        if (w->shape[t].output && !w->shape[t].input) bytes += (double)w->shape[t].rows * (double)w->shape[t].row_bytes;
-    return bytes;
+        if (w->shape[t].output && !w->shape[t].input) outputs |= 1ull << t;
+    return w->op->bytes(&w->problem, (void *const *)w->host[0], outputs);
 }
 
 void measures_traffic(const struct kernel *kernel, const struct workload *w, double *ret_read, double *ret_written)
