@@ -69,7 +69,7 @@ static int xml_character(const unsigned char *p)
         code = code << 6 | (p[i] & 0x3f);
     }
     bool surrogate = code >= 0xd800 && code < 0xe000, none = code >= 0x110000 || (code & 0xfffe) == 0xfffe;
-    return n && code >= least[n] && code != 0x7f && !surrogate && !none ? n : 0;
+    return n && code >= least[n] && !surrogate && !none ? n : 0;
 }
 
 static void xml_text(FILE *f, const char *words)
