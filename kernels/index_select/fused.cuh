@@ -1,4 +1,4 @@
-/* index_select/fused: the kernel. What it does stands in fused.cu. */
+/* index_select/fused for many requests: live pages shared out evenly, lists of the best, merges. See fused.cu. */
 #ifndef KBENCH_INDEX_SELECT_FUSED_CUH
 #define KBENCH_INDEX_SELECT_FUSED_CUH
 

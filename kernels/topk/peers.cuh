@@ -11,6 +11,8 @@ struct peers_none {
     static __device__ __forceinline__ uint32_t count(void) { return 1; }
     static __device__ __forceinline__ void meet(void) { __syncthreads(); }
     static __device__ __forceinline__ void sync(void) { __syncthreads(); }
+    static __device__ __forceinline__ void publish(void) {}
+    static __device__ __forceinline__ void collect(void) { __syncthreads(); }
     static __device__ __forceinline__ void leave(void) {}
     static __device__ __forceinline__ void arrive(void) {}
     static __device__ __forceinline__ void wait(void) {}
@@ -47,11 +49,25 @@ struct peers_cluster {
             asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
     }
-    /* The two halves of sync(). Nobody may write to a block that has not begun yet. */
-    __device__ __forceinline__ void arrive(void) const {
+    /* sync() in two halves. */
+    __device__ __forceinline__ void publish(void) const {
 #if __CUDA_ARCH__ >= 900
         if (blocks > 1)
             asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+    }
+    __device__ __forceinline__ void collect(void) const {
+        if (blocks == 1)
+            meet();
+        else
+            wait();
+    }
+    /* The same without an order of what was written, for which a fence would wait for all loads and stores on their way: nobody
+     * may write to a block that has not begun, ... */
+    __device__ __forceinline__ void arrive(void) const {
+#if __CUDA_ARCH__ >= 900
+        if (blocks > 1)
+            asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
     }
     __device__ __forceinline__ void wait(void) const {
@@ -60,10 +76,10 @@ struct peers_cluster {
             asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
     }
-    /* A block's shared memory is gone when it ends: nobody may while others still read it. */
+    /* ... and a block's shared memory is gone when it ends: nobody may while others still read it. */
     __device__ __forceinline__ void leave(void) const {
-        if (blocks > 1)
-            sync();
+        arrive();
+        wait();
     }
     __device__ __forceinline__ uint32_t load4(const uint32_t *mine, uint32_t rank) const {
         uint32_t v;
@@ -104,6 +120,12 @@ template <int THREADS> struct peers_part : peers_cluster {
             meet();
         else
             peers_cluster::sync();
+    }
+    __device__ __forceinline__ void collect(void) const {
+        if (blocks == 1)
+            meet();
+        else
+            wait();
     }
 };
 

@@ -271,60 +271,83 @@ template <int THREADS, int CACHED, bool MORE, class PEERS, class SOURCE, class S
         return picked;
     }
 
-    __device__ __forceinline__ void give_member(uint32_t place, uint32_t chosen, bool rank_them, uint32_t key, uint32_t slot) {
-        if (rank_them)
-            peers.store(&sh.candidate[place], 0, make_uint2(key, slot));
-        else if (place < need)
-            sink.put(chosen + place, key, slot);
-    }
+    /* What a thread has to give: as bits of words of 8 cached rounds; where its first go. */
+    struct hits {
+        uint32_t above[WORDS + 1], in[WORDS + 1];
+        uint2    at;
+    };
 
-    /* What is above range goes out; members go to the candidates, or out where range is one key. */
-    __device__ __forceinline__ void give(uint32_t chosen, bool rank_them) {
-        uint32_t above[WORDS + 1] = {}, in[WORDS + 1] = {};
+    __device__ __forceinline__ hits find_hits(void) {
+        hits h = {};
         each_cached([&](uint4 keys, int j) {
             four(keys, [&](uint32_t key, int i) {
                 const uint32_t bit = 1u << (j % 8 * 4 + i);
                 const bool over = key > range.last;
-                above[j / 8] |= over ? bit : 0;
-                in[j / 8] |= !over && key >= range.lo ? bit : 0;
+                h.above[j / 8] |= over ? bit : 0;
+                h.in[j / 8] |= !over && key >= range.lo ? bit : 0;
             });
         });
         uint32_t n_above = 0, n_in = 0;
 #pragma unroll
         for (int w = 0; w < WORDS; w++)
-            n_above += (uint32_t)__popc(above[w]), n_in += (uint32_t)__popc(in[w]);
+            n_above += (uint32_t)__popc(h.above[w]), n_in += (uint32_t)__popc(h.in[w]);
         each_other([&](uint4 keys, int) {
             four(keys, [&](uint32_t key, int) {
                 n_above += key > range.last;
                 n_in += range.holds(key);
             });
         });
-        uint2 at = places(n_above, n_in, (uint32_t)source.rounds() * 4);
-        at.x += lower_above, at.y += lower_in;
+        h.at = places(n_above, n_in, (uint32_t)source.rounds() * 4);
+        h.at.x += lower_above, h.at.y += lower_in;
+        return h;
+    }
+
+    /* f(key, round, i) of the cached keys that `words` names, in order, while there is `want`. */
+    template <class WANT, class F> __device__ __forceinline__ void each_hit(const uint32_t (&words)[WORDS + 1], WANT want, F f) {
 #pragma unroll
-        for (int w = 0; w < WORDS; w++) {
-            for (uint32_t left = above[w]; left; left &= left - 1) {
-                const int bit = __ffs((int)left) - 1, j = w * 8 + bit / 4;
-                sink.put(at.x++, pick(w, bit), source.slot(source.page(j), j, bit % 4));
+        for (int w = 0; w < WORDS; w++)
+            for (uint32_t left = words[w]; left && want(); left &= left - 1) {
+                const int bit = __ffs((int)left) - 1;
+                f(pick(w, bit), w * 8 + bit / 4, bit % 4);
             }
-            for (uint32_t left = in[w]; left && (rank_them || at.y < need); left &= left - 1) {
-                const int bit = __ffs((int)left) - 1, j = w * 8 + bit / 4;
-                give_member(at.y++, chosen, rank_them, pick(w, bit), source.slot(source.page(j), j, bit % 4));
-            }
-        }
+    }
+
+    /* f(key, page, round, i) of the other keys that `is` holds for. */
+    template <class IS, class F> __device__ __forceinline__ void each_other_hit(IS is, F f) {
         each_other([&](uint4 keys, int j) {
             bool any = false;
-            four(keys, [&](uint32_t key, int) { any |= key >= range.lo; });
+            four(keys, [&](uint32_t key, int) { any |= is(key); });
             if (!any)
                 return;
             const uint32_t page = source.page(j);
             four(keys, [&](uint32_t key, int i) {
-                if (range.holds(key))
-                    give_member(at.y++, chosen, rank_them, key, source.slot(page, j, i));
-                else if (key >= range.lo)
-                    sink.put(at.x++, key, source.slot(page, j, i));
+                if (is(key))
+                    f(key, page, j, i);
             });
         });
+    }
+
+    /* Members of the range to the candidates, or out where it is one key. */
+    __device__ __forceinline__ void give_members(hits &h, uint32_t chosen, bool rank_them) {
+        const auto give = [&](uint32_t key, uint32_t slot) {
+            if (rank_them)
+                peers.store(&sh.candidate[h.at.y], 0, make_uint2(key, slot));
+            else if (h.at.y < need)
+                sink.put(chosen + h.at.y, key, slot);
+            h.at.y++;
+        };
+        each_hit(h.in, [&] { return rank_them || h.at.y < need; },
+            [&](uint32_t key, int j, int i) { give(key, source.slot(source.page(j), j, i)); });
+        each_other_hit([&](uint32_t key) { return range.holds(key); },
+            [&](uint32_t key, uint32_t page, int j, int i) { give(key, source.slot(page, j, i)); });
+    }
+
+    /* What is above it goes out. */
+    __device__ __forceinline__ void give_above(hits &h) {
+        each_hit(h.above, [] { return true; },
+            [&](uint32_t key, int j, int i) { sink.put(h.at.x++, key, source.slot(source.page(j), j, i)); });
+        each_other_hit([&](uint32_t key) { return key > range.last; },
+            [&](uint32_t key, uint32_t page, int j, int i) { sink.put(h.at.x++, key, source.slot(page, j, i)); });
     }
 
     /* Candidates by rank, one a warp at a time; equal keys by their place in the list. */
@@ -381,9 +404,13 @@ template <int THREADS, int CACHED, bool MORE, class PEERS, class SOURCE, class S
 
         const uint32_t total = min(first.all, k), chosen = total - need;
         const bool rank_them = members > 0 && range.lo < range.last;
-        give(chosen, rank_them);
+        hits h = find_hits();
+        give_members(h, chosen, rank_them);
+        if (rank_them)
+            peers.publish();  /* before there are stores to memory that a fence would wait for */
+        give_above(h);
         if (rank_them) {
-            peers.sync();
+            peers.collect();
             if (peers.rank() == 0)
                 give_candidates(chosen);
         } else {
