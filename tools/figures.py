@@ -24,7 +24,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def number(word):
-    return int(word[:-1]) * {"K": 1 << 10, "M": 1 << 20}[word[-1]] if word[-1] in "KM" else int(word)
+    """8K is 8192; a label's value is a word."""
+    if word[-1] in "KM" and word[:-1].isdigit():
+        return int(word[:-1]) * {"K": 1 << 10, "M": 1 << 20}[word[-1]]
+    return int(word) if word.isdigit() else word
 
 
 def rows_of(run):
