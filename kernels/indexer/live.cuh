@@ -456,7 +456,7 @@ template <class F> static int live_launch(const struct call *call) {
         return cudaGetLastError();
     }
     const int32_t teams = call->tune[LIVE_TUNE_TEAMS] ? call->tune[LIVE_TUNE_TEAMS] : LIVE_TEAMS;
-    /* As many bytes for both formats. A longer ring never was faster on an H200, and up to a tenth slower where contexts are short. */
+    /* As many bytes for both formats. A longer ring was never faster on an H200, and a tenth slower where contexts are short. */
     const int32_t enough = path == LIVE_WGMMA ? 8 / F::HALVES : 0;
     const int32_t stages = call->tune[LIVE_TUNE_STAGES] ? call->tune[LIVE_TUNE_STAGES] : enough;
     live_plan plan = live_plan_of<F>(call->device->smem_bytes, teams, stages, path == LIVE_WGMMA ? F::OWN : 0);
