@@ -9,7 +9,8 @@ A table stands between two markers, and is made anew from the words of the first
     <!-- figures: results/h200/attention kernels=attn/simt,attn/mma across=batch:1,16,64,128 heads=64 ctx=128K -->
     <!-- end of figures -->
 kernels: rows of the table, in order; across: a dimension and its values; the other words fix dimensions. A cell is the median in
-us; `speedup=KERNEL` adds how many times that kernel's speed it is. A row that is missing, failed or doubled is an error.
+us; `speedup=KERNEL` adds how many times that kernel's speed it is; `counter=l2_reread` shows that column of counters.csv instead. A
+row that is missing, failed or doubled is an error.
 """
 import csv
 import json
@@ -30,9 +31,16 @@ def number(word):
     return int(word) if word.isdigit() else word
 
 
-def rows_of(run):
-    with open(os.path.join(ROOT, run, "rows.csv"), newline="", encoding="utf-8") as file:
+def rows_of(run, name="rows.csv"):
+    with open(os.path.join(ROOT, run, name), newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def counted(rows, kernel, dims, column):
+    found = [r for r in rows if r["kernel"] == kernel and all(r.get(n) == str(v) for n, v in dims.items())]
+    if len(found) != 1 or not found[0][column]:
+        raise ValueError(f"{kernel} {dims}: {len(found)} rows of counters")
+    return float(found[0][column])
 
 
 def median_us(rows, kernel, dims):
@@ -55,16 +63,20 @@ def digits(value):
 
 def table(words):
     run, options = words.split()[0], dict(word.split("=", 1) for word in words.split()[1:])
-    kernels, speedup = options.pop("kernels").split(","), options.pop("speedup", None)
+    kernels = options.pop("kernels").split(",")
+    speedup, counter = options.pop("speedup", None), options.pop("counter", None)
     across, values = options.pop("across").split(":")
     fixed = {name: number(value) for name, value in options.items()}
-    rows = rows_of(run)
+    rows = rows_of(run, "counters.csv" if counter else "rows.csv")
     values = values.split(",")
-    lines = ["| us | " + " | ".join(f"{across} {value}" for value in values) + " |", "| --- |" + " ---: |" * len(values)]
+    lines = [f"| {counter or 'us'} | " + " | ".join(f"{across} {value}" for value in values) + " |", "| --- |" + " ---: |" * len(values)]
     for kernel in kernels:
         cells = []
         for value in values:
             dims = {**fixed, across: number(value)}
+            if counter:
+                cells.append(digits(counted(rows, kernel, dims, counter)))
+                continue
             us, probe = median_us(rows, kernel, dims)
             times = f" ({median_us(rows, speedup, dims)[0] / us:.1f}x)" if speedup and kernel != speedup and not probe else ""
             cells.append(digits(us) + times)
