@@ -69,7 +69,8 @@ def table(words):
     fixed = {name: number(value) for name, value in options.items()}
     rows = rows_of(run, "counters.csv" if counter else "rows.csv")
     values = values.split(",")
-    lines = [f"| {counter or 'us'} | " + " | ".join(f"{across} {value}" for value in values) + " |", "| --- |" + " ---: |" * len(values)]
+    heads = " | ".join(f"{across} {value}" for value in values)
+    lines = [f"| {counter or 'us'} | {heads} |", "| --- |" + " ---: |" * len(values)]
     for kernel in kernels:
         cells = []
         for value in values:
