@@ -48,7 +48,8 @@ for word; do
         done ;;
     check) part 'check' sh -c '"$0" check --device cuda >"$1" || { cat "$1"; exit 1; }' "$program" "$out/check.txt" ;;
     sweep) part 'sweep' "$program" sweep --device cuda --out "$out/sweep" ;;
-    neighbours) part 'neighbours' python3 "$here/tests/gpu/neighbours.py" "$program" "$planted/neighbour" --out "$out/neighbours" ;;
+    neighbours) part 'neighbours' python3 "$here/tests/gpu/neighbours.py" "$program" "$planted/neighbour" --out "$out/neighbours" \
+        --csv "$out/neighbours.csv" ;;
     *.ini) part "$word" "$program" sweep "$here/sweeps/$word" --device cuda --out "$out/$(basename "$word" .ini)" ;;
     *) echo "no part '$word'"; exit 2 ;;
     esac

@@ -1,9 +1,11 @@
 """Is other work on a GPU seen, and a quiet GPU left alone?
 
-usage: neighbours.py PROGRAM NEIGHBOUR [--runs N] [--short] [--out DIR] [--device CUDA]
+usage: neighbours.py PROGRAM NEIGHBOUR [--runs N] [--cases quiet,loop,bursts] [--csv FILE] [--short] [--out DIR] [--device CUDA]
 Counts runs with a row marked `contended`: quiet (at most 1 of 20 may be), beside a copy loop at 20 % duty (at least 19 of 20),
 beside bursts of 50 ms every 5 s (at least 18 of 20 runs of 15 s). --short: quiet and loop runs of a third of the time. Exit 1 where
 a bar is missed, 77 where there is no GPU.
+--csv: a line for each run, written as it ends. A file that is there is gone on with: further runs are added, and the bar is held
+against all runs of the case in it, so that twenty runs can be made in several calls.
 """
 import argparse
 import csv
@@ -15,11 +17,14 @@ import sys
 import tempfile
 import time
 
-CASES = [   # name, words of the neighbour, share of runs that is right to be marked: at least, at most
-    ("quiet", None, 0, 0.05),
-    ("copy loop at 20 %", ["copy", "20", "100"], 0.95, 1),
-    ("bursts of 50 ms every 5 s", ["copy", "50", "5000"], 0.9, 1),
-]
+CASES = {   # name, words of the neighbour, share of runs that is right to be marked: at least, at most
+    "quiet": ("quiet", None, 0, 0.05),
+    "loop": ("copy loop at 20 %", ["copy", "20", "100"], 0.95, 1),
+    "bursts": ("bursts of 50 ms every 5 s", ["copy", "50", "5000"], 0.9, 1),
+}
+COLUMNS = ["case", "run", "seconds", "timed_percent", "rows", "rows_contended", "marked", "samples", "canary_p25_ns", "canary_p50_ns",
+           "canary_p95_ns", "canary_max_ns", "wait_p25_ns", "wait_p50_ns", "wait_p95_ns", "wait_max_ns", "reason"]
+SHARES = (0.25, 0.5, 0.95, 1)
 
 
 def read(folder, name):
@@ -31,10 +36,35 @@ def numbers(rows, column):
     return sorted(float(row[column]) for row in rows if row[column])
 
 
+def quantiles(values):
+    return [values[int(share * (len(values) - 1))] for share in SHARES] if values else []
+
+
 def describe(values):
-    if not values:
-        return "none"
-    return " ".join(f"{values[int(share * (len(values) - 1))] / 1e3:.1f}" for share in (0.25, 0.5, 0.95, 1))
+    return " ".join(f"{value / 1e3:.1f}" for value in quantiles(values)) or "none"
+
+
+def earlier(path):
+    """The runs that a file of earlier calls holds."""
+    if not path or not os.path.exists(path) or not os.path.getsize(path):
+        return []
+    with open(path, newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        if reader.fieldnames != COLUMNS:
+            sys.exit(f"{path}: other columns than this program writes; name another file")
+        return list(reader)
+
+
+def record(path, line):
+    """Adds a run to the file, header first where it is new; whole on the disk before the next run begins."""
+    if not path:
+        return
+    new = not os.path.exists(path) or not os.path.getsize(path)
+    with open(path, "a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerow(line)
 
 
 def run(options, folder, batches):
@@ -60,21 +90,34 @@ def neighbour(options, words, seconds):
     return process
 
 
-def show(name, rows, samples, seconds, hit):
+def measure(rows, samples, seconds):
+    """The line of the CSV file that says how a run went; case and run are still to be named."""
     at = numbers(samples, "at_s")
-    gaps = [b - a for a, b in zip(at, at[1:])]
-    timed = sum(gap for gap in gaps if gap < 0.02) / seconds
-    print(f"  {name}: {len(hit)} of {len(rows)} rows contended, {seconds:.1f} s, {100 * timed:.0f} % of it timed, {len(samples)} "
-          f"samples, one every {1e3 * statistics.median(gaps):.2f} ms; at 25, 50, 95, 100 %: canary "
+    timed = sum(gap for gap in (b - a for a, b in zip(at, at[1:])) if gap < 0.02) / seconds
+    hit = [row for row in rows if "contended" in row["marks"].split(";")]
+    line = {"seconds": f"{seconds:.2f}", "timed_percent": f"{100 * timed:.1f}", "rows": len(rows), "rows_contended": len(hit),
+            "marked": int(bool(hit)), "samples": len(samples), "reason": hit[0]["kernel"] + ": " + hit[0]["reason"] if hit else ""}
+    for column in ("canary", "wait"):
+        names = [f"{column}_{part}_ns" for part in ("p25", "p50", "p95", "max")]
+        line.update(zip(names, (f"{value:.0f}" for value in quantiles(numbers(samples, column + "_ns")))))
+    return line
+
+
+def show(line, samples):
+    at = numbers(samples, "at_s")
+    every = statistics.median(b - a for a, b in zip(at, at[1:])) if len(at) > 1 else math.nan
+    print(f"  {line['case']}, run {line['run']}: {line['rows_contended']} of {line['rows']} rows contended, {line['seconds']} s, "
+          f"{line['timed_percent']} % of it timed, {len(samples)} samples, one every {1e3 * every:.2f} ms; at 25, 50, 95, 100 %: canary "
           f"{describe(numbers(samples, 'canary_ns'))} us, waits {describe(numbers(samples, 'wait_ns'))} us", flush=True)
-    if hit:
-        print(f"    {hit[0]['kernel']}: {hit[0]['reason']}")
+    if line["reason"]:
+        print(f"    {line['reason']}", flush=True)
 
 
 def case(options, name, words, least, most):
-    marked = 0
     whole = "8,16,24,32,40,48,56,64,72"
-    for i in range(options.runs):
+    lines = [line for line in earlier(options.csv) if line["case"] == name]
+    first = len(lines)
+    for i in range(first, first + options.runs):
         beside = neighbour(options, words, 120) if words else None
         batches = "8,16,24" if options.short and (not words or words[2] == "100") else whole
         try:
@@ -83,12 +126,14 @@ def case(options, name, words, least, most):
             if beside:
                 beside.terminate()
                 beside.wait()
-        hit = [row for row in rows if "contended" in row["marks"].split(";")]
-        marked += bool(hit)
-        show(f"{name}, run {i}", rows, samples, seconds, hit)
-    low, high = math.floor(least * options.runs), math.ceil(most * options.runs)
+        line = {"case": name, "run": i, **measure(rows, samples, seconds)}
+        lines.append(line)
+        record(options.csv, line)
+        show(line, samples)
+    marked = sum(int(line["marked"]) for line in lines)
+    low, high = math.floor(least * len(lines)), math.ceil(most * len(lines))
     right = low <= marked <= high
-    print(f"{'ok' if right else 'MISSED'}: {name}: {marked} of {options.runs} runs marked ({low} to {high} is right)", flush=True)
+    print(f"{'ok' if right else 'MISSED'}: {name}: {marked} of {len(lines)} runs marked ({low} to {high} is right)", flush=True)
     return right
 
 
@@ -97,13 +142,19 @@ def main():
     parser.add_argument("program")
     parser.add_argument("neighbour")
     parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--cases", default=",".join(CASES), help="some of " + ",".join(CASES))
+    parser.add_argument("--csv")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--out")
     parser.add_argument("--device", default="cuda")
     options = parser.parse_args()
+    names = [name for name in options.cases.split(",") if name]
+    unknown = [name for name in names if name not in CASES]
+    if unknown or not names:
+        parser.error(f"no case '{','.join(unknown)}': the cases are {', '.join(CASES)}")
     options.out = options.out or tempfile.mkdtemp(prefix="kbench-neighbours-")
     os.makedirs(options.out, exist_ok=True)
-    right = [case(options, *one) for one in CASES]
+    right = [case(options, *CASES[name]) for name in names]
     sys.exit(0 if all(right) else 1)
 
 
