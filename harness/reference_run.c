@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "compare.h"
 #include "dtype.h"
 #include "tensor_fill.h"
 
@@ -71,8 +72,13 @@ static int64_t run_cpu(struct workload *w, int set, double budget_s)
     return done;
 }
 
-/* Whether the oracle's rows agree with those of the CPU: both are double, only the order of sums differs. */
-static bool agrees(const struct workload *w, int set, int t, const double *oracle, char *ret_why, size_t size)
+static char *value_words(double value, char *ret, size_t size)
+{
+    return is_unspecified(value) ? text(ret, size, "left open") : text(ret, size, "%.12g", value);
+}
+
+/* Whether the oracle's rows agree with those of the CPU: both are double, only the order of sums differs. Else w->error says where. */
+static bool agrees(struct workload *w, const struct kernel *oracle, int set, int t, const double *got)
 {
     int64_t n = w->shape[t].row_elements;
     const double *cpu = w->ref[set][t];
@@ -82,11 +88,13 @@ static bool agrees(const struct workload *w, int set, int t, const double *oracl
         for (int64_t i = 0; i < n; i++) square += isfinite(cpu[row * n + i]) ? cpu[row * n + i] * cpu[row * n + i] : 0;
         double room = 1e-9 * (sqrt(square / (double)n) + 1e-9);
         for (int64_t i = row * n; i < (row + 1) * n; i++) {
-            bool open = is_unspecified(cpu[i]), nan = isnan(cpu[i]) && isnan(oracle[i]);
-            if (open == is_unspecified(oracle[i]) && (oracle[i] == cpu[i] || fabs(oracle[i] - cpu[i]) <= room || nan)) continue;
-            text(ret_why, size, "the oracle disagrees with the CPU reference at %s row %lld: %.12g, CPU %.12g",
-                w->op->tensor[t].name,
-                 (long long)row, oracle[i], cpu[i]);
+            bool open = is_unspecified(cpu[i]), nan = isnan(cpu[i]) && isnan(got[i]);
+            if (open == is_unspecified(got[i]) && (got[i] == cpu[i] || fabs(got[i] - cpu[i]) <= room || nan)) continue;
+            char where[96], is[32], should[32];
+            element_text(&w->problem, t, row, i - row * n, where, sizeof where);
+            text(w->error, sizeof w->error, "oracle %s and the CPU's reference of %s disagree at %s: %s and %s, so neither can judge "
+                "a kernel; correct the one that is wrong", oracle->name ? oracle->name : "(a plug-in's)", w->op->name, where,
+                value_words(got[i], is, sizeof is), value_words(cpu[i], should, sizeof should));
             return false;
         }
     }
@@ -119,7 +127,7 @@ static int run_oracle(struct workload *w, const struct kernel *oracle, int set)
         size_t bytes = (size_t)(w->shape[t].rows * w->shape[t].row_elements) * 8;
         copy[t] = must_alloc(bytes, 1);
         error = w->dev->ops->get(w->dev, copy[t], arg[t].p, bytes);
-        good = error || agrees(w, set, t, copy[t], w->error, sizeof w->error);
+        good = error || agrees(w, oracle, set, t, copy[t]);
     }
     for (int t = 0; t < w->n; t++) {
         if (copy[t] && good && !error) {

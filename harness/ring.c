@@ -174,22 +174,19 @@ void workload_needs(struct workload *w, uint64_t reads)
     if (least > 0 && (w->needed_bytes <= 0 || least < w->needed_bytes)) w->needed_bytes = least;
 }
 
-/* Sets whose needed bytes are `bytes`. */
-static double sets_of(const struct workload *w, double bytes)
+int workload_sets(const struct workload *w, double bytes)
 {
     double touched = touched_bytes(w), needed = w->needed_bytes > 0 ? fmin(w->needed_bytes, touched) : touched, dense = 0;
     for (int t = 0; t < w->n; t++)
         if (w->shape[t].input) dense += (double)slot_bytes(&w->shape[t]) / (double)w->shape[t].share;
     double sets = ceil(bytes / fmax(touched, 1)), more = fmin(ceil(bytes / fmax(needed, 1)), floor(MOST_BYTES / fmax(dense, 1)));
-    return fmax(sets, more);
+    return (int)fmin(MAX_SETS, fmax(bytes > 0 ? CHECK_SETS : 1, fmax(sets, more)));
 }
 
 int workload_ring(struct workload *w, double bytes, int placement)
 {
-    double sets = sets_of(w, bytes);
     w->touched_bytes = w->needed_bytes > 0 ? fmin(w->needed_bytes, touched_bytes(w)) : touched_bytes(w);
-    w->sets = sets < 1 ? 1 : sets > MAX_SETS ? MAX_SETS : (int)sets;
-    if (bytes > 0 && w->sets < CHECK_SETS) w->sets = CHECK_SETS;
+    w->sets = workload_sets(w, bytes);
     free(w->ring);
     w->ring = must_alloc((size_t)w->sets * MAX_TENSORS, sizeof *w->ring);
     TRY(allocate(w, bytes, placement));

@@ -92,6 +92,8 @@ void workload_close(struct workload *);
 /* Before workload_ring, for each kernel that will run on it: which tensors it reads (0: all). The ring is as long as the one that
  * needs the fewest bytes asks for. */
 void workload_needs(struct workload *, uint64_t reads);
+/* How many sets that are: so many that their needed bytes add up to `bytes`, within limits of memory; 0 bytes: one. */
+int  workload_sets(const struct workload *, double bytes);
 
 /* Largest number of bytes that a group with this problem takes on the device, for the plan and for the words of an oom. */
 double workload_bytes(const struct problem *, double ring_bytes);
