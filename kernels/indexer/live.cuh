@@ -282,6 +282,7 @@ template <class F> struct live_team {
             F::multiply(c, wgmma_rows(keys), wgmma_rows(at.q + buffer * F::BYTES));
             wgmma_commit();
             wgmma_wait(c);
+            __syncwarp();  /* all lanes have read the note */
             if (lane_id() == 0)
                 barrier_arrive(empty);
         }
