@@ -77,7 +77,8 @@ static char *value_words(double value, char *ret, size_t size)
     return is_unspecified(value) ? text(ret, size, "left open") : text(ret, size, "%.12g", value);
 }
 
-/* Whether the oracle's rows agree with those of the CPU: both are double, only the order of sums differs. Else w->error says where. */
+/* Whether the oracle's rows agree with those of the CPU: both are double, only the order of sums differs. Else w->error says
+ * where they part. */
 static bool agrees(struct workload *w, const struct kernel *oracle, int set, int t, const double *got)
 {
     int64_t n = w->shape[t].row_elements;
@@ -92,8 +93,8 @@ static bool agrees(struct workload *w, const struct kernel *oracle, int set, int
             if (open == is_unspecified(got[i]) && (got[i] == cpu[i] || fabs(got[i] - cpu[i]) <= room || nan)) continue;
             char where[96], is[32], should[32];
             element_text(&w->problem, t, row, i - row * n, where, sizeof where);
-            text(w->error, sizeof w->error, "oracle %s and the CPU's reference of %s disagree at %s: %s and %s, so neither can judge "
-                "a kernel; correct the one that is wrong", oracle->name ? oracle->name : "(a plug-in's)", w->op->name, where,
+            text(w->error, sizeof w->error, "oracle %s and the CPU's reference of %s disagree at %s: %s and %s, so neither can "
+                "judge a kernel; correct the one that is wrong", oracle->name ? oracle->name : "(a plug-in's)", w->op->name, where,
                 value_words(got[i], is, sizeof is), value_words(cpu[i], should, sizeof should));
             return false;
         }

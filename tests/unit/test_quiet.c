@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "again.h"
 #include "base.h"
 #include "calibrate.h"
 #include "quiet.h"
@@ -240,51 +239,6 @@ static void counted_waiting_decides(void **state)
     free(run);
 }
 
-static struct row row_of(const char *kernel, const char *marks, double width, bool again)
-{
-    struct row row;
-    row_clear(&row);
-    text(row.op, sizeof row.op, "attn");
-    text(row.kernel, sizeof row.kernel, "%s", kernel);
-    text(row.status, sizeof row.status, "ok");
-    text(row.marks, sizeof row.marks, "%s", marks);
-    text(row.reason, sizeof row.reason, "%s", again ? ONCE_MORE "; other work" : "");
-    row.t_med_ns = 100;
-    row.t_lo_ns = 100 - width / 2;
-    row.t_hi_ns = 100 + width / 2;
-    return row;
-}
-
-/* Of a measurement and its further tries the quietest is left, where the first one stood. */
-static void the_quietest_stays(void **state)
-{
-    (void)state;
-    struct row rows[] = {
-        row_of("a", "contended", 1, false), row_of("b", "", 1, false), row_of("c", "noisy;contended", 9, false),
-        row_of("a", "", 3, true), row_of("c", "contended", 8, true), row_of("a", "", 2, true), row_of("c", "contended", 9, true),
-        row_of("b", "contended", 1, false),   /* no further try: the same row of a resumed or confirmed run */
-    };
-    struct table table = {.n = COUNT(rows), .row = rows};
-    assert_int_equal(again_settle(&table, 0), 4);
-    assert_int_equal(table.n, 4);
-    assert_string_equal(rows[0].kernel, "a");
-    assert_true(rows[0].t_hi_ns == 101 && !*rows[0].marks);
-    assert_string_equal(rows[1].kernel, "b");
-    assert_true(!*rows[1].marks);
-    assert_string_equal(rows[2].kernel, "c");
-    assert_true(rows[2].t_hi_ns == 104);
-    assert_string_equal(rows[3].marks, "contended");
-
-    struct row failed[] = {row_of("a", "contended", 1, false), row_of("a", "", 1, true)};
-    text(failed[1].status, sizeof failed[1].status, "wrong");   /* what fails at times fails */
-    table = (struct table){.n = 2, .row = failed};
-    assert_int_equal(again_settle(&table, 0), 1);
-    assert_string_equal(failed[0].status, "wrong");
-    struct row alone = row_of("a", "", 1, true);                /* the first try is not in this file */
-    table = (struct table){.n = 1, .row = &alone};
-    assert_int_equal(again_settle(&table, 0), 0);
-}
-
 static void what_differs_between_placements_is_no_drift(void **state)
 {
     (void)state;
@@ -336,7 +290,7 @@ int main(void)
         cmocka_unit_test(quiet_runs_are_left_alone), cmocka_unit_test(a_fifth_of_the_time_is_seen),
         cmocka_unit_test(bursts_are_seen), cmocka_unit_test(a_kernels_own_modes_are_its_own),
         cmocka_unit_test(slower_clocks_are_no_other_work), cmocka_unit_test(words_of_held_clocks),
-        cmocka_unit_test(counted_waiting_decides), cmocka_unit_test(nothing_to_judge), cmocka_unit_test(the_quietest_stays),
+        cmocka_unit_test(counted_waiting_decides), cmocka_unit_test(nothing_to_judge),
         cmocka_unit_test(what_differs_between_placements_is_no_drift), cmocka_unit_test(spins_are_right_within_limits),
         cmocka_unit_test(how_far_from_quiet),
     };
