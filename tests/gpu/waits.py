@@ -1,0 +1,161 @@
+"""Which of NVIDIA's sanitizers sees which missing wait?
+
+usage: waits.py WAITS [--out DIR] [--csv FILE] [--jobs N] [--styles a,b] [--tools a,b] [--sanitizer PROGRAM] [--timeout SECONDS]
+Runs every style of staging that WAITS (waits/waits.cu) knows, in its right form and with a wait missing, alone and under each tool
+of compute-sanitizer, and writes a table, a line for each style and form. What a tool says of a right form:
+    clean, false alarm, does not run (the tool itself keeps the kernel from running)
+and of a form that lacks a wait:
+    seen            it reports something, and nothing of the right form
+    not told apart  it reports both
+    not covered     it reports nothing, so a clean run says nothing about this wait
+    does not run
+`alone` says whether the form's results were right without a tool: a fault that shows nothing is a fault all the same.
+Exit 1 where a right form gives wrong results or hangs, 77 where there is no GPU or no compute-sanitizer.
+"""
+import argparse
+import concurrent.futures
+import csv
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]
+PLACES = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", "/opt/cuda/extras/compute-sanitizer"]
+OPTIONS = {"memcheck": ["--report-api-errors", "no"]}
+SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:error|hazard)")
+RESULTS = re.compile(r"^results: (right|wrong)", re.MULTILINE)
+
+
+class Run:
+    """One form under one tool, or alone (tool None): what its output says."""
+
+    def __init__(self, options, line, tool):
+        words = [options.waits, line["style"], line["form"]]
+        if tool:
+            words = [options.sanitizer, "--tool", tool, *OPTIONS.get(tool, []), *words]
+        try:
+            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=options.timeout, check=False)
+            text, self.code, self.hangs = done.stdout.decode(errors="replace"), done.returncode, False
+        except subprocess.TimeoutExpired as late:
+            text, self.code, self.hangs = (late.stdout or b"").decode(errors="replace"), -1, True
+        found, summary = RESULTS.search(text), [int(n) for n in SUMMARY.findall(text)]
+        self.results = found.group(1) if found else ""
+        self.reports = max(summary) if summary else None
+        with open(os.path.join(options.out, f"{line['style']}-{line['form']}-{tool or 'alone'}.txt"), "w", encoding="utf-8") as file:
+            file.write(f"$ {' '.join(words)}\n{text}\nexit {self.code}{', timed out' if self.hangs else ''}\n")
+
+    def alone(self):
+        return "hangs" if self.hangs else "not for this GPU" if self.code == 77 else self.results or f"fails (exit {self.code})"
+
+    def broken(self):
+        """The tool says nothing about this form, since there was no run."""
+        return self.reports is None or (not self.results and not self.reports)
+
+    def verdict(self, right):
+        """right: the run of the right form under the same tool, or None where this is it."""
+        if self.code == 77:
+            return "not for this GPU"
+        if self.hangs:
+            return "hangs"
+        if self.broken():
+            return "does not run"
+        if right is None:
+            return "false alarm" if self.reports else "clean"
+        if not self.reports:
+            return "not covered"
+        return "not told apart" if right.reports else "seen"
+
+
+def find(program):
+    found = shutil.which(program) or next((os.path.join(p, program) for p in PLACES if os.access(os.path.join(p, program), os.X_OK)), "")
+    if not found:
+        print(f"no {program} here: it is part of the CUDA toolkit; --sanitizer names it")
+        sys.exit(77)
+    return found
+
+
+def styles(options):
+    done = subprocess.run([options.waits], capture_output=True, text=True, check=True)
+    lines = list(csv.DictReader(io.StringIO(done.stdout)))
+    wanted = options.styles.split(",") if options.styles else [line["style"] for line in lines]
+    unknown = set(wanted) - {line["style"] for line in lines}
+    if unknown:
+        sys.exit(f"no style {', '.join(sorted(unknown))}: {options.waits} lists them")
+    return [line for line in lines if line["style"] in wanted]
+
+
+def judge(lines, runs, tools):
+    """Fills the lines' cells in; how many right forms are not."""
+    wrong = 0
+    for line in lines:
+        key, is_right = (line["style"], line["form"]), line["form"] == "right"
+        line["alone"] = runs[(*key, None)].alone()
+        bad = line["alone"] not in ("right", "not for this GPU")
+        for tool in tools:
+            one, right = runs[(*key, tool)], None if is_right else runs[(line["style"], "right", tool)]
+            line[tool] = one.verdict(right)
+            line[f"{tool}_reports"] = "" if one.reports is None else one.reports
+            bad = bad or one.hangs or one.results == "wrong"
+        if is_right and bad:
+            wrong += 1
+            print(f"FAILED: {line['style']}: its right form hangs or has wrong results, alone or under a tool")
+    return wrong
+
+
+def show(lines, tools):
+    columns = ["style", "form", "lacks", "alone", *tools]
+    widths = [max(len(line[c]) for line in [dict(zip(columns, columns)), *lines]) for c in columns]
+    for line in [dict(zip(columns, columns)), *lines]:
+        print("  ".join(line[c].ljust(width) for c, width in zip(columns, widths)).rstrip())
+    for line in lines:
+        if line["note"]:
+            print(f"{line['style']}, {line['form']}: {line['note']}")
+
+
+def write(path, lines, tools):
+    columns = ["style", "form", "handed_on", "lacks", "alone", *tools, *(f"{tool}_reports" for tool in tools), "note"]
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("waits")
+    parser.add_argument("--out")
+    parser.add_argument("--csv")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--styles")
+    parser.add_argument("--tools", default=",".join(TOOLS))
+    parser.add_argument("--sanitizer")
+    parser.add_argument("--timeout", type=float, default=40)
+    options = parser.parse_args()
+    options.sanitizer = options.sanitizer or find("compute-sanitizer")
+    options.waits = os.path.abspath(options.waits)
+    options.out = options.out or tempfile.mkdtemp(prefix="kbench-waits-")
+    os.makedirs(options.out, exist_ok=True)
+    began, lines, tools = time.monotonic(), styles(options), options.tools.split(",")
+
+    first = Run(options, lines[0], None)
+    if first.code == 5 and "no device" in open(os.path.join(options.out, f"{lines[0]['style']}-{lines[0]['form']}-alone.txt"),
+                                               encoding="utf-8").read():
+        print("no GPU")
+        sys.exit(77)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        coming = {(line["style"], line["form"], tool): pool.submit(Run, options, line, tool)
+                  for tool in [None, *tools] for line in lines}
+        runs = {key: run.result() for key, run in coming.items()}
+    wrong = judge(lines, runs, tools)
+    show(lines, tools)
+    write(options.csv or os.path.join(options.out, "waits.csv"), lines, tools)
+    print(f"{len(runs)} runs, {time.monotonic() - began:.0f} s, {wrong} right forms are not right; output in {options.out}")
+    sys.exit(1 if wrong else 0)
+
+
+main()

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""The programs of tests/gpu that judge what was seen on a GPU, with stand-ins for what they run.
+
+usage: test_gpu_tools.py PROGRAM SOURCE [TEST...]
+"""
+import csv
+import os
+import subprocess
+import sys
+import time
+
+from common import SOURCE, expect, expect_exit, main
+
+# Styles a..e, forms right and early; results of a form: the variable <style>_<form>, where it isn't 'right'.
+WAITS = """#!/bin/sh
+if [ $# = 0 ]; then
+    echo style,form,handed_on,lacks,note
+    for style in a b c d e; do echo "$style,right,words,,"; echo "$style,early,\\"words, more\\",a wait,"; done
+    exit 0
+fi
+eval "results=\\${$1_$2:-right}"
+case $results in
+hang) exec sleep 30 ;;
+dead) echo 'waits: kernel: too many resources' >&2; exit 5 ;;
+bare) echo 'waits: no device: none' >&2; exit 5 ;;
+*) echo "results: $results" ;;
+esac
+"""
+
+# Reports <tool>_<style>_<form> errors, 0 where nothing is said; 'dies': the kernel doesn't run.
+SANITIZER = """#!/bin/sh
+tool=$2
+shift 2
+[ "$1" != --report-api-errors ] || shift 2
+eval "reports=\\${${tool}_$2_$3:-0}"
+if [ "$reports" = dies ]; then echo '========= ERROR SUMMARY: 0 errors'; exit 1; fi
+"$@"
+code=$?
+if [ $tool = racecheck ]; then echo "========= RACECHECK SUMMARY: $reports hazards displayed ($reports errors, 0 warnings)"
+else echo "========= ERROR SUMMARY: $reports errors"; fi
+exit $code
+"""
+
+# A run whose rows are marked where the folder's name says so, and a neighbour that is ready at once.
+SWEEP = """#!/usr/bin/env python3
+import os, sys
+out = sys.argv[sys.argv.index("--out") + 1]
+os.makedirs(out)
+marks = "contended" if os.path.basename(out).split("-")[0] in os.environ["MARKED"].split(",") else ""
+with open(out + "/rows.csv", "w") as file:
+    file.write(f'kernel,marks,reason\\nattn/mma,{marks},"so, and so"\\nattn/splitk,,\\n')
+with open(out + "/samples.csv", "w") as file:
+    file.write("at_s,canary_ns,wait_ns\\n" + "".join(f"{i / 1e3},{3000 + i},\\n" for i in range(101)))
+"""
+NEIGHBOUR = "#!/bin/sh\necho ready\nexec sleep 20\n"
+
+
+def script(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(path, 0o755)
+    return path
+
+
+def read(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def judged(program, folder, *words, **settings):
+    """waits.py or neighbours.py over the stand-ins; settings: what they are to say."""
+    return subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "tests", "gpu", program), *words], capture_output=True, text=True,
+                          cwd=folder, env={**os.environ, **settings}, timeout=120, check=False)
+
+
+def waits(folder, *words, **settings):
+    runner, tool = script(folder, "waits", WAITS), script(folder, "sanitizer", SANITIZER)
+    done = judged("waits.py", folder, runner, "--sanitizer", tool, "--out", "out", "--csv", "waits.csv", *words, **settings)
+    path = os.path.join(folder, "waits.csv")
+    rows = {(row["style"], row["form"]): row for row in read(path)} if os.path.exists(path) else {}
+    return done, rows
+
+
+def what_a_tool_sees(folder):
+    done, rows = waits(folder, a_early="wrong", racecheck_a_early="3", racecheck_b_early="1", racecheck_b_right="1",
+                       synccheck_c_right="dies", synccheck_c_early="dies", initcheck_d_early="dies")
+    expect_exit(done, 0)
+    want = {("a", "right"): ["right", "clean", "clean", "clean", "clean"],
+            ("a", "early"): ["wrong", "not covered", "seen", "not covered", "not covered"],
+            ("b", "right"): ["right", "clean", "false alarm", "clean", "clean"],
+            ("b", "early"): ["right", "not covered", "not told apart", "not covered", "not covered"],
+            ("c", "right"): ["right", "clean", "clean", "clean", "does not run"],
+            ("c", "early"): ["right", "not covered", "not covered", "not covered", "does not run"],
+            ("d", "early"): ["right", "not covered", "not covered", "does not run", "not covered"]}
+    for key, cells in want.items():
+        found = [rows[key][column] for column in ("alone", "memcheck", "racecheck", "initcheck", "synccheck")]
+        expect(found == cells, f"{key}: {found}", done)
+    expect(len(rows) == 10 and rows["a", "early"]["racecheck_reports"] == "3", f"{rows}", done)
+    expect(rows["a", "early"]["handed_on"] == "words, more" and rows["a", "early"]["lacks"] == "a wait", f"{rows}", done)
+    with open(os.path.join(folder, "out", "a-early-racecheck.txt"), encoding="utf-8") as file:
+        expect("results: wrong" in file.read(), "the tool's output is not kept")
+
+
+def right_forms_must_be_right(folder):
+    for settings in ({"b_right": "wrong"}, {"b_right": "dead"}, {"b_right": "hang"}):
+        done, rows = waits(folder, "--timeout", "1", "--styles", "a,b", "--tools", "memcheck", **settings)
+        expect_exit(done, 1)
+        expect("FAILED: b:" in done.stdout and "FAILED: a:" not in done.stdout and len(rows) == 4, "", done)
+    done, rows = waits(folder, "--timeout", "1", "--styles", "a", "--tools", "memcheck", a_early="hang")
+    expect_exit(done, 0)
+    expect(rows["a", "early"]["alone"] == rows["a", "early"]["memcheck"] == "hangs", f"{rows}", done)
+    expect_exit(waits(folder, a_right="bare")[0], 77)
+    expect_exit(waits(folder, "--styles", "z")[0], 1)
+
+
+def runs_beside_neighbours_add_up(folder):
+    words = [script(folder, "sweep", SWEEP), script(folder, "neighbour", NEIGHBOUR), "--csv", "n.csv", "--out", "out"]
+    began = time.monotonic()
+    done = judged("neighbours.py", folder, *words, "--runs", "2", "--cases", "quiet,loop", MARKED="copy")
+    expect_exit(done, 0)
+    done = judged("neighbours.py", folder, *words, "--runs", "3", "--cases", "quiet", MARKED="copy")
+    expect_exit(done, 0)
+    expect("quiet: 0 of 5 runs marked" in done.stdout, "earlier runs are not counted", done)
+    rows = read(os.path.join(folder, "n.csv"))
+    expect([row["run"] for row in rows if row["case"] == "quiet"] == ["0", "1", "2", "3", "4"] and len(rows) == 7, f"{rows}")
+    row = next(row for row in rows if row["case"] != "quiet")
+    expect((row["marked"], row["rows"], row["rows_contended"], row["reason"]) == ("1", "2", "1", "attn/mma: so, and so"), f"{row}")
+    expect((row["canary_p25_ns"], row["canary_p50_ns"], row["canary_max_ns"], row["wait_p50_ns"]) == ("3025", "3050", "3100", ""),
+           f"{row}")
+    expect(time.monotonic() - began < 19, "a neighbour is waited for, not ended")
+    done = judged("neighbours.py", folder, *words, "--runs", "2", "--cases", "bursts", MARKED="")
+    expect_exit(done, 1)
+    expect("MISSED" in done.stdout, "", done)
+    expect_exit(judged("neighbours.py", folder, *words, "--cases", "none", MARKED=""), 2)
+    expect_exit(judged("neighbours.py", folder, *words[:2], "--csv", "sweep", MARKED=""), 1)   # no such file of ours
+
+
+main(what_a_tool_sees, right_forms_must_be_right, runs_beside_neighbours_add_up)
