@@ -7,7 +7,7 @@
  *           keys pass through registers, which convert them, and each team converts q of a request once
  *   NARROW  likewise for e4m3 without a conversion: fp8 products, whose sums keep 13 bits, so that scores near 0 are wrong
  *   BULK    a team is two warps of 32 entries each by mma.sync, the copy engine fills the rings: sm_90 and newer
- *   DIRECT  for a single request: see live_direct.cuh
+ *   DIRECT  no copies, no rings: for a single request see live_direct.cuh, for more direct_block.cuh
  *   ASYNC   likewise, four warps copy 16 bytes at a time: sm_80 and newer
  */
 #ifndef KBENCH_INDEXER_LIVE_CUH
@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include "live_direct.cuh"
+#include "direct_block.cuh"
 
 enum live_path { LIVE_BEST, LIVE_WGMMA, LIVE_BULK, LIVE_ASYNC, LIVE_DIRECT, LIVE_NARROW };
 
@@ -419,6 +419,9 @@ template <class F> static int live_open(const struct problem *p, const struct de
         if (code.numRegs > 32 && path != LIVE_NARROW)
             state->best = path;
     }
+    if (error == cudaSuccess && state->best == LIVE_WGMMA)
+        error = cudaFuncSetAttribute(indexer_direct_many<typename F::direct>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     (int)DIRECT_SHARED);
     if (error != cudaSuccess) {
         free(state);
         *ret = NULL;
@@ -448,12 +451,15 @@ template <class F> static int live_launch(const struct call *call) {
     const struct live_state *state = (const struct live_state *)call->state;
     const int path = call->tune[LIVE_TUNE_PATH] ? call->tune[LIVE_TUNE_PATH] : state->path;
     const bool wgmma = path == LIVE_WGMMA || path == LIVE_NARROW, direct = path == LIVE_DIRECT;
-    if (path < state->best || ((wgmma || direct) && state->best != LIVE_WGMMA) ||
-        (direct && call->problem->dim[INDEXER_BATCH] > 1))
+    if (path < state->best || ((wgmma || direct) && state->best != LIVE_WGMMA))
         return cudaErrorNotSupported;
     indexer_args a = indexer_args_of(call);
     if (direct) {
-        indexer_direct<typename F::direct><<<(unsigned)call->device->sm_count, DIRECT_THREADS, 0, call->stream>>>(a);
+        const unsigned blocks = (unsigned)call->device->sm_count;
+        if (a.batch == 1)
+            indexer_direct<typename F::direct><<<blocks, DIRECT_THREADS, 0, call->stream>>>(a);
+        else
+            indexer_direct_many<typename F::direct><<<blocks, DIRECT_THREADS, DIRECT_SHARED, call->stream>>>(a);
         return cudaGetLastError();
     }
     const int32_t teams = call->tune[LIVE_TUNE_TEAMS] ? call->tune[LIVE_TUNE_TEAMS] : LIVE_TEAMS;
