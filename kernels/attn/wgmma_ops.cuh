@@ -1,0 +1,129 @@
+/* The products of sm_90a that wgmma.cuh is made of, and the descriptors of their operands. Everything here is empty where wgmma is
+ * not.
+ *
+ * Both operands lie in shared memory as panels of rows of 128 bytes, aligned to 1024, chunk c of 16 bytes of row r at c ^ r % 8.
+ * The hardware takes chunk c's place from bits 7 to 9 of an address, so that a row may begin at any 16 bytes of its panel.
+ */
+#ifndef KBENCH_ATTN_WGMMA_OPS_CUH
+#define KBENCH_ATTN_WGMMA_OPS_CUH
+
+#include "device.cuh"
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define WGMMA_IS_THERE 1
+#else
+#define WGMMA_IS_THERE 0
+#endif
+
+/* An operand whose sums run along its rows: 8 rows after the first 8 are 1024 bytes further on. 16 elements further along: + 2. */
+static __device__ __forceinline__ uint64_t wgmma_rows_at(uint32_t shared) {
+    return (uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 16 | (shared & 0x3ffff) >> 4;
+}
+
+/* A B operand whose sums run across its rows: columns 64 and on are in the next panel, PANEL bytes further on. 16 rows further: + 128. */
+template <int PANEL> static __device__ __forceinline__ uint64_t wgmma_columns_at(uint32_t shared) {
+    return (uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)(PANEL >> 4) << 16 | (shared & 0x3ffff) >> 4;
+}
+
+/* Registers that a product reads or adds to may have been written since the last one. */
+static __device__ __forceinline__ void wgmma_fence(void) {
+#if WGMMA_IS_THERE
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#endif
+}
+
+/* What other threads have written to shared memory, known to this thread by a barrier, or what it has written itself, is there for
+ * the products to come. */
+static __device__ __forceinline__ void wgmma_publish(void) {
+#if WGMMA_IS_THERE
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+/* Ends the products begun so far and waits for them. */
+static __device__ __forceinline__ void wgmma_finish(void) {
+#if WGMMA_IS_THERE
+    asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+#endif
+}
+
+/* So that no use of c moves across a fence or a wait. */
+template <int N> static __device__ __forceinline__ void wgmma_hold(float (&c)[N]) {
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        asm volatile("" : "+f"(c[i]) :: "memory");
+}
+
+#define OF_8(c, i)                                                                                                            \
+    "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3]), "+f"(c[i + 4]), "+f"(c[i + 5]), "+f"(c[i + 6]), "+f"(c[i + 7])
+#define OF_16(c, i) OF_8(c, i), OF_8(c, i + 8)
+#define OF_32(c, i) OF_16(c, i), OF_16(c, i + 16)
+#define OF_64(c, i) OF_32(c, i), OF_32(c, i + 32)
+#define SUMS_16                                                                                                               \
+    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+#define SUMS_32                                                                                                               \
+    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "                   \
+    "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+#define SUMS_64                                                                                                               \
+    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "                   \
+    "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, "                    \
+    "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "                    \
+    "%62, %63}, "
+
+/* c[64 x 32 or 64] = (add ? c : 0) + a[64 x 16] * b[32 or 64 x 16]^T by a warpgroup, warp w rows 16 w and on. With g = lane / 4 and
+ * t = lane % 4: c[4 n + i] is row g + i / 2 * 8, column 8 n + 2 t + i % 2. Fragments of a, where it comes in registers, are those of
+ * mma_bf16; nothing may change them before wgmma_finish. */
+static __device__ __forceinline__ void wgmma_scores(float (&c)[16], uint64_t a, uint64_t b, bool add) {
+#if WGMMA_IS_THERE
+    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %18, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 " SUMS_16 "%16, %17, add, 1, 1, 0, 0;\n}"
+                 : OF_16(c, 0) : "l"(a), "l"(b), "r"((int)add));
+#endif
+}
+static __device__ __forceinline__ void wgmma_scores(float (&c)[16], const uint32_t (&a)[4], uint64_t b, bool add) {
+#if WGMMA_IS_THERE
+    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %21, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 " SUMS_16 "{%16, %17, %18, %19}, %20, add, 1, 1, 0;\n}"
+                 : OF_16(c, 0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add));
+#endif
+}
+static __device__ __forceinline__ void wgmma_scores(float (&c)[32], uint64_t a, uint64_t b, bool add) {
+#if WGMMA_IS_THERE
+    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " SUMS_32 "%32, %33, add, 1, 1, 0, 0;\n}"
+                 : OF_32(c, 0) : "l"(a), "l"(b), "r"((int)add));
+#endif
+}
+static __device__ __forceinline__ void wgmma_scores(float (&c)[32], const uint32_t (&a)[4], uint64_t b, bool add) {
+#if WGMMA_IS_THERE
+    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %37, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " SUMS_32 "{%32, %33, %34, %35}, %36, add, 1, 1, 0;\n}"
+                 : OF_32(c, 0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add));
+#endif
+}
+
+/* c[64 x 128] += a[64 x 16] * b[16 x 128], b by wgmma_columns_at; c as above. */
+static __device__ __forceinline__ void wgmma_values(float (&c)[64], uint64_t a, uint64_t b) {
+#if WGMMA_IS_THERE
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 " SUMS_64 "%64, %65, 1, 1, 1, 0, 1;"
+                 : OF_64(c, 0) : "l"(a), "l"(b));
+#endif
+}
+
+#undef SUMS_16
+#undef SUMS_32
+#undef SUMS_64
+#undef OF_8
+#undef OF_16
+#undef OF_32
+#undef OF_64
+
+/* Four 8x8 matrices of 16-bit elements from where products leave them; lane l gives the address of row l % 8 of matrix l / 8. */
+static __device__ __forceinline__ void store_matrix4(uint32_t shared, uint32_t d0, uint32_t d1, uint32_t d2, uint32_t d3) {
+#if WGMMA_IS_THERE
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 ::"r"(shared), "r"(d0), "r"(d1), "r"(d2), "r"(d3) : "memory");
+#endif
+}
+
+#endif

@@ -1,0 +1,120 @@
+/* Of wgmma.cuh: the two warpgroups that make the weighted sums. Warp w of team j has heads 16 w and on, elements 256 j and on; a
+ * thread of each 8 elements two, of heads g and g + 8.
+ */
+#ifndef KBENCH_ATTN_WGMMA_SUM_CUH
+#define KBENCH_ATTN_WGMMA_SUM_CUH
+
+/* Lane t of each quad gives word t of 4 chunks and gets the 4 words of chunk t. */
+static __device__ __forceinline__ uint4 wgmma_transpose(uint32_t w0, uint32_t w1, uint32_t w2, uint32_t w3) {
+    const bool upper = threadIdx.x & 2, odd = threadIdx.x & 1;
+    const uint32_t x = __shfl_xor_sync(ALL_LANES, upper ? w0 : w2, 2), y = __shfl_xor_sync(ALL_LANES, upper ? w1 : w3, 2);
+    const uint32_t u0 = upper ? x : w0, u1 = upper ? y : w1, u2 = upper ? w2 : x, u3 = upper ? w3 : y;
+    const uint32_t z = __shfl_xor_sync(ALL_LANES, odd ? u0 : u1, 1), u = __shfl_xor_sync(ALL_LANES, odd ? u2 : u3, 1);
+    return odd ? make_uint4(z, u1, u, u3) : make_uint4(u0, z, u2, u);
+}
+
+template <class S> struct wgmma_sums {
+    float o[2][64];  /* of 128 elements of d each */
+
+    __device__ __forceinline__ void clear() {
+#pragma unroll
+        for (int i = 0; i < 128; i++)
+            o[i / 64][i % 64] = 0;
+    }
+
+    /* Most tiles bring a warp of few heads no new maximum, and then nothing is done. */
+    __device__ __forceinline__ void scale(float f0, float f1) {
+        if (!__any_sync(ALL_LANES, f0 != 1 || f1 != 1))
+            return;
+#pragma unroll
+        for (int i = 0; i < 128; i++)
+            o[i / 64][i % 64] *= i % 4 < 2 ? f0 : f1;
+    }
+
+    /* weight: address of the tile's weights; value: of its keys, of the team's first panel. */
+    __device__ __forceinline__ void tile(uint32_t weight, uint32_t value) {
+        const uint64_t w = wgmma_rows_at(weight), v = wgmma_columns_at<S::PANEL_BYTES>(value);
+        wgmma_hold(o[0]);
+        wgmma_hold(o[1]);
+        wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < S::TILE / 16; k++)
+#pragma unroll
+            for (int part = 0; part < 2; part++)
+                wgmma_values(o[part], w + k * 2, v + k * (16 * 128 >> 4) + part * (2 * S::PANEL_BYTES >> 4));
+        wgmma_finish();
+        wgmma_hold(o[0]);
+        wgmma_hold(o[1]);
+    }
+
+    /* The sums of a part as they are. o: of the thread's first head and element; 8 heads on: + eight. */
+    __device__ __forceinline__ void write_part(float *to, int64_t eight, bool there0, bool there1) const {
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            if (half ? there1 : there0)
+#pragma unroll
+                for (int n = 0; n < 32; n++)
+                    __stcg((float2 *)(to + half * eight + n * 8), make_float2(o[n / 16][n % 16 * 4 + half * 2], o[n / 16][n % 16 * 4 + half * 2 + 1]));
+    }
+
+    /* As bf16, times f: 64 bytes a quad and store. to: of the thread's first head and the quad's first element, plus 16 bytes a lane. */
+    __device__ __forceinline__ void write_bf16(char *to, int64_t eight, bool there0, bool there1, float f0, float f1) const {
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+#pragma unroll
+            for (int n = 0; n < 32; n += 4) {
+                const float *x = o[n / 16] + n % 16 * 4 + half * 2, f = half ? f1 : f0;
+                const uint4 v = wgmma_transpose(bf16_pack(x[0] * f, x[1] * f), bf16_pack(x[4] * f, x[5] * f),
+                                                bf16_pack(x[8] * f, x[9] * f), bf16_pack(x[12] * f, x[13] * f));
+                if (half ? there1 : there0)
+                    *(uint4 *)(to + half * eight + n * 16) = v;
+            }
+    }
+};
+
+template <class S>
+static __device__ __forceinline__ void wgmma_sum(const attn_args &a, wgmma_shared<S> &sh, const wgmma_work &work,
+                                                 const partials &p) {
+    const int team = (int)threadIdx.x / S::TEAM, lane = lane_id(), head = warp_id() % 4 * 16 + lane / 4;
+    const uint32_t weight = shared_address(sh.p[0]), value = pinned(shared_address(sh.kv[0]) + team * (S::STAGE_BYTES / 2));
+    wgmma_sums<S> sums;
+    wgmma_turn<S::STAGES> from = {0, 0};
+    wgmma_turn<S::BUFFERS> token = {0, 0};
+    int32_t n = attn_length_of(a, wgmma_request_of(work, (int32_t)blockIdx.x)).n, item = (int32_t)blockIdx.x;
+#pragma unroll 1
+    for (int32_t coming; item < work.items; item = coming) {
+        const wgmma_range range = wgmma_range_of<S>(work, item, n);
+        coming = item + (int32_t)gridDim.x;
+        if (coming < work.items)
+            n = attn_length_of(a, wgmma_request_of(work, coming)).n;
+        sums.clear();
+#pragma unroll 1
+        for (int32_t i = range.begin; i < range.end; i += S::TILE) {
+            barrier_wait(shared_address(&sh.given[token.at]), token.parity);
+            wgmma_publish();
+            if (i > range.begin)
+                sums.scale(sh.old[token.at][head], sh.old[token.at][head + 8]);
+            const uint32_t part = S::TILE == 32 ? token.at / 2 * (int)sizeof sh.p[0] + token.at % 2 * 64 : token.at * (int)sizeof sh.p[0];
+            sums.tile(weight + part, value + from.at * S::STAGE_BYTES);
+            wgmma_arrive(sh.empty[from.at]);
+            if (lane == 0)
+                barrier_arrive(shared_address(&sh.taken[token.at]));
+            from.next();
+            token.next();
+        }
+        barrier_wait(shared_address(&sh.given[token.at]), token.parity);
+        const float f0 = sh.old[token.at][head], f1 = sh.old[token.at][head + 8];
+        wgmma_arrive(sh.taken[token.at]);
+        token.next();
+        const int32_t first = item / work.splits % work.groups * S::HEADS + head;
+        const int64_t row = (int64_t)wgmma_request_of(work, item) * a.heads + first;
+        if (p.splits == 1)
+            sums.write_bf16(attn_row<ATTN_OUT>(a, row) + team * 512 + lane % 4 * 16, 8 * a.t[ATTN_OUT].stride, first < a.heads,
+                            first + 8 < a.heads, f0, f1);
+        else if (range.begin < range.end)
+            sums.write_part(partial_o(p, row, item % work.splits) + team * 256 + lane % 4 * 2, (int64_t)8 * p.splits * ATTN_D,
+                            first < a.heads, first + 8 < a.heads);
+    }
+}
+
+#endif
