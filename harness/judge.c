@@ -44,8 +44,8 @@ static bool compare_output(struct check *check, int t, int set, const void *got,
     text(share, sizeof share, "%lld of %lld %s wrong", (long long)worst.failed_rows, (long long)worst.rows,
          worst.rows == 1 ? "row" : "rows");
     if (worst.nan && (!isfinite(worst.want) || !worst.untouched))
-        return judge_fail(check, isfinite(worst.want) ? STATUS_NAN : STATUS_WRONG, "%s: %s is %.6g, should be %.6g; %s", when, where,
-                          worst.got, worst.want, share);
+        return judge_fail(check, isfinite(worst.want) ? STATUS_NAN : STATUS_WRONG, "%s: %s is %.6g, should be %.6g; %s", when,
+                          where, worst.got, worst.want, share);
     if (worst.untouched) return judge_fail(check, STATUS_WRONG, "%s: %s was not written; %s", when, where, share);
     return judge_fail(check, STATUS_WRONG, "%s: %s is %.6g, should be %.6g (%.3gx the tolerance); %s", when, where, worst.got,
                       worst.want, worst.excess, share);
