@@ -1,8 +1,8 @@
 #!/bin/sh
 # What a machine without a GPU can't test: planted kernels on the device, all default checks, the sweeps.
 # usage: gpu.sh [-o FOLDER] [PART...]
-#        PART: doctor, planted, check, sweep, neighbours (minutes: is other work seen), waits (which sanitizer sees which missing wait),
-#        or a job file NAME.ini of sweeps/; none: the first four.
+#        PART: doctor, planted, check, sweep, neighbours (minutes: is other work seen), waits (which sanitizer sees which missing
+#        wait), or a job file NAME.ini of sweeps/; none: the first four.
 #        From a bundle or a built tree. Runs are left in FOLDER (default: gpu-test).
 # The last line is 'N passed, N failed'; exit 1 where one failed, 77 where there is no GPU.
 set -u

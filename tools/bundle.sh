@@ -33,9 +33,9 @@ done
 cp "$build"/tests/planted/*.so "$top/planted/"
 cp "$build"/tests/planted/cuda/*.so "$top/planted/cuda/" 2>/dev/null || rmdir "$top/planted/cuda"
 if [ -x "$build/tests/planted/cuda/neighbour" ]; then
-    cp "$build/tests/planted/cuda/neighbour" "$top/planted/cuda/"
+    cp "$build/tests/planted/cuda/neighbour" "$build/tests/planted/cuda/waits" "$top/planted/cuda/"
     mkdir -p "$top/tests/gpu"
-    cp "$root/tests/gpu/neighbours.py" "$top/tests/gpu/"
+    cp "$root"/tests/gpu/*.py "$top/tests/gpu/"
 fi
 find "$top/planted" -name '*.so' -exec strip --strip-unneeded {} +
 cp "$root/tests/gpu.sh" "$top/tests/"

@@ -22,8 +22,8 @@ CASES = {   # name, words of the neighbour, share of runs that is right to be ma
     "loop": ("copy loop at 20 %", ["copy", "20", "100"], 0.95, 1),
     "bursts": ("bursts of 50 ms every 5 s", ["copy", "50", "5000"], 0.9, 1),
 }
-COLUMNS = ["case", "run", "seconds", "timed_percent", "rows", "rows_contended", "marked", "samples", "canary_p25_ns", "canary_p50_ns",
-           "canary_p95_ns", "canary_max_ns", "wait_p25_ns", "wait_p50_ns", "wait_p95_ns", "wait_max_ns", "reason"]
+COLUMNS = ["case", "run", "seconds", "timed_percent", "rows", "rows_contended", "marked", "samples", "canary_p25_ns",
+           "canary_p50_ns", "canary_p95_ns", "canary_max_ns", "wait_p25_ns", "wait_p50_ns", "wait_p95_ns", "wait_max_ns", "reason"]
 SHARES = (0.25, 0.5, 0.95, 1)
 
 
@@ -107,8 +107,8 @@ def show(line, samples):
     at = numbers(samples, "at_s")
     every = statistics.median(b - a for a, b in zip(at, at[1:])) if len(at) > 1 else math.nan
     print(f"  {line['case']}, run {line['run']}: {line['rows_contended']} of {line['rows']} rows contended, {line['seconds']} s, "
-          f"{line['timed_percent']} % of it timed, {len(samples)} samples, one every {1e3 * every:.2f} ms; at 25, 50, 95, 100 %: canary "
-          f"{describe(numbers(samples, 'canary_ns'))} us, waits {describe(numbers(samples, 'wait_ns'))} us", flush=True)
+          f"{line['timed_percent']} % of it timed, {len(samples)} samples, one every {1e3 * every:.2f} ms; at 25, 50, 95, 100 %: "
+          f"canary {describe(numbers(samples, 'canary_ns'))} us, waits {describe(numbers(samples, 'wait_ns'))} us", flush=True)
     if line["reason"]:
         print(f"    {line['reason']}", flush=True)
 

@@ -1,6 +1,7 @@
 """Which of NVIDIA's sanitizers sees which missing wait?
 
 usage: waits.py WAITS [--out DIR] [--csv FILE] [--jobs N] [--styles a,b] [--tools a,b] [--sanitizer PROGRAM] [--timeout SECONDS]
+                [--limit SECONDS]
 Runs every style of staging that WAITS (waits/waits.cu) knows, in its right form and with a wait missing, alone and under each tool
 of compute-sanitizer, and writes a table, a line for each style and form. What a tool says of a right form:
     clean, false alarm, does not run (the tool itself keeps the kernel from running)
@@ -9,6 +10,7 @@ and of a form that lacks a wait:
     not told apart  it reports both
     not covered     it reports nothing, so a clean run says nothing about this wait
     does not run
+    not run         --limit was over
 `alone` says whether the form's results were right without a tool: a fault that shows nothing is a fault all the same.
 Exit 1 where a right form gives wrong results or hangs, 77 where there is no GPU or no compute-sanitizer.
 """
@@ -16,6 +18,7 @@ import argparse
 import concurrent.futures
 import csv
 import io
+import math
 import os
 import re
 import shutil
@@ -31,6 +34,10 @@ SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:error|hazard)")
 RESULTS = re.compile(r"^results: (right|wrong)", re.MULTILINE)
 
 
+def log_of(options, line, tool):
+    return os.path.join(options.out, f"{line['style']}-{line['form']}-{tool or 'alone'}.txt")
+
+
 class Run:
     """One form under one tool, or alone (tool None): what its output says."""
 
@@ -38,19 +45,24 @@ class Run:
         words = [options.waits, line["style"], line["form"]]
         if tool:
             words = [options.sanitizer, "--tool", tool, *OPTIONS.get(tool, []), *words]
+        self.text, self.code, self.hangs, self.results, self.reports = "", 0, False, "", None
+        self.skipped = time.monotonic() > options.end
+        if self.skipped:
+            return
         try:
             done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=options.timeout, check=False)
             text, self.code, self.hangs = done.stdout.decode(errors="replace"), done.returncode, False
         except subprocess.TimeoutExpired as late:
             text, self.code, self.hangs = (late.stdout or b"").decode(errors="replace"), -1, True
+        self.text = text
         found, summary = RESULTS.search(text), [int(n) for n in SUMMARY.findall(text)]
         self.results = found.group(1) if found else ""
         self.reports = max(summary) if summary else None
-        with open(os.path.join(options.out, f"{line['style']}-{line['form']}-{tool or 'alone'}.txt"), "w", encoding="utf-8") as file:
+        with open(log_of(options, line, tool), "w", encoding="utf-8") as file:
             file.write(f"$ {' '.join(words)}\n{text}\nexit {self.code}{', timed out' if self.hangs else ''}\n")
 
     def alone(self):
-        return "hangs" if self.hangs else "not for this GPU" if self.code == 77 else self.results or f"fails (exit {self.code})"
+        return "not run" if self.skipped else "hangs" if self.hangs else "not for this GPU" if self.code == 77 else self.results or f"fails (exit {self.code})"
 
     def broken(self):
         """The tool says nothing about this form, since there was no run."""
@@ -58,6 +70,8 @@ class Run:
 
     def verdict(self, right):
         """right: the run of the right form under the same tool, or None where this is it."""
+        if self.skipped:
+            return "not run"
         if self.code == 77:
             return "not for this GPU"
         if self.hangs:
@@ -68,11 +82,13 @@ class Run:
             return "false alarm" if self.reports else "clean"
         if not self.reports:
             return "not covered"
+        if right.reports is None:
+            return "seen, right form " + right.verdict(None)
         return "not told apart" if right.reports else "seen"
 
 
 def find(program):
-    found = shutil.which(program) or next((os.path.join(p, program) for p in PLACES if os.access(os.path.join(p, program), os.X_OK)), "")
+    found = shutil.which(program) or shutil.which(program, path=os.pathsep.join(PLACES))
     if not found:
         print(f"no {program} here: it is part of the CUDA toolkit; --sanitizer names it")
         sys.exit(77)
@@ -95,7 +111,7 @@ def judge(lines, runs, tools):
     for line in lines:
         key, is_right = (line["style"], line["form"]), line["form"] == "right"
         line["alone"] = runs[(*key, None)].alone()
-        bad = line["alone"] not in ("right", "not for this GPU")
+        bad = line["alone"] not in ("right", "not for this GPU", "not run")
         for tool in tools:
             one, right = runs[(*key, tool)], None if is_right else runs[(line["style"], "right", tool)]
             line[tool] = one.verdict(right)
@@ -134,18 +150,19 @@ def main():
     parser.add_argument("--styles")
     parser.add_argument("--tools", default=",".join(TOOLS))
     parser.add_argument("--sanitizer")
-    parser.add_argument("--timeout", type=float, default=40)
+    parser.add_argument("--timeout", type=float, default=40, help="of one run")
+    parser.add_argument("--limit", type=float, default=math.inf, help="of all: what has not begun by then is left out")
     options = parser.parse_args()
     options.sanitizer = options.sanitizer or find("compute-sanitizer")
     options.waits = os.path.abspath(options.waits)
     options.out = options.out or tempfile.mkdtemp(prefix="kbench-waits-")
     os.makedirs(options.out, exist_ok=True)
+    options.end = time.monotonic() + options.limit
     began, lines, tools = time.monotonic(), styles(options), options.tools.split(",")
 
     first = Run(options, lines[0], None)
-    if first.code == 5 and "no device" in open(os.path.join(options.out, f"{lines[0]['style']}-{lines[0]['form']}-alone.txt"),
-                                               encoding="utf-8").read():
-        print("no GPU")
+    if "waits: no device" in first.text:
+        print(f"no GPU: {first.text.strip()}")
         sys.exit(77)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         coming = {(line["style"], line["form"], tool): pool.submit(Run, options, line, tool)

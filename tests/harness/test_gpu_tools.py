@@ -70,8 +70,9 @@ def read(path):
 
 def judged(program, folder, *words, **settings):
     """waits.py or neighbours.py over the stand-ins; settings: what they are to say."""
-    return subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "tests", "gpu", program), *words], capture_output=True, text=True,
-                          cwd=folder, env={**os.environ, **settings}, timeout=120, check=False)
+    path = os.path.join(SOURCE, "tests", "gpu", program)
+    return subprocess.run([sys.executable, "-B", path, *words], capture_output=True, text=True, cwd=folder,
+                          env={**os.environ, **settings}, timeout=120, check=False)
 
 
 def waits(folder, *words, **settings):
@@ -110,6 +111,9 @@ def right_forms_must_be_right(folder):
     done, rows = waits(folder, "--timeout", "1", "--styles", "a", "--tools", "memcheck", a_early="hang")
     expect_exit(done, 0)
     expect(rows["a", "early"]["alone"] == rows["a", "early"]["memcheck"] == "hangs", f"{rows}", done)
+    done, rows = waits(folder, "--limit", "0", "--tools", "memcheck")
+    expect_exit(done, 0)
+    expect(rows["a", "right"]["alone"] == rows["a", "early"]["memcheck"] == "not run", f"{rows}", done)
     expect_exit(waits(folder, a_right="bare")[0], 77)
     expect_exit(waits(folder, "--styles", "z")[0], 1)
 

@@ -107,7 +107,9 @@ template <int FORM> static void launch_sums(const wait_data &d, const CUtensorMa
 template <int FORM> static void launch_products(const wait_data &d, const CUtensorMap &map) {
     wait_products<FORM><<<1, READERS + WARP>>>(d, map);
 }
-template <int FORM> static void launch_block(const wait_data &d, const CUtensorMap &) { wait_block<FORM, false><<<1, READERS>>>(d); }
+template <int FORM> static void launch_block(const wait_data &d, const CUtensorMap &) {
+    wait_block<FORM, false><<<1, READERS>>>(d);
+}
 template <int FORM> static void launch_named(const wait_data &d, const CUtensorMap &) {
     wait_block<FORM, true><<<1, READERS + WARP>>>(d);
 }

@@ -1,5 +1,5 @@
-/* Planted missing waits: for each way in which the kernels here hand data from one to another, a tiny kernel in forms that differ in
- * one wait. Its faults are real: what is read may not be there yet, or may be gone already.
+/* Planted missing waits: for each way in which the kernels here hand data from one to another, a tiny kernel in forms that differ
+ * in one wait. Its faults are real: what is read may not be there yet, or may be gone already.
  *
  * A fault is put so that nothing hangs or leaves its memory: a wait that barriers count on comes too late instead of never, a stage
  * is given back too early. Who writes or reads lingers, in all forms alike, so that the fault shows as wrong results where the
@@ -17,11 +17,12 @@ enum wait_form {
 };
 
 /* A tile is 64 rows of 128 bytes, as the tensor maps of kernels/indexer/hopper.cuh copy them. */
-static constexpr int TILES = 8, STAGES = 3, READERS = 128, TILE_ROWS = 64, TILE_PIECES = TILE_ROWS * 8, TILE_BYTES = TILE_PIECES * 16;
+static constexpr int TILES = 8, STAGES = 3, READERS = 128, TILE_ROWS = 64, TILE_PIECES = TILE_ROWS * 8;
+static constexpr int TILE_BYTES = TILE_PIECES * 16;
 static constexpr int PIECES = TILE_PIECES / READERS, WORDS = READERS * 32;
 
-/* A kernel parameter. in: uint4 [TILES][TILE_PIECES], each 8 small whole numbers as bf16, out: [WORDS], of which a style sets what its expectation speaks of. work: as
- * many, never written before. count: a zero. */
+/* A kernel parameter. in: uint4 [TILES][TILE_PIECES], each 8 small whole numbers as bf16; out: [WORDS], of which a style sets what
+ * its expectation speaks of; work: as many, never written before; count: a zero. */
 struct wait_data {
     const uint4 *in;
     uint32_t    *out, *work, *count;
