@@ -2,67 +2,14 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
 
-int fail(struct trouble *trouble, struct place at, const char *format, ...)
-{
-    size_t n = strlen(text(trouble->text, sizeof trouble->text, at.line ? "%s:%d: " : "%s ", at.file, at.line));
-    if (!at.line && (!at.file || !*at.file)) n = 0;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(trouble->text + n, sizeof trouble->text - n, format, args);
-    va_end(args);
-    return 1;
-}
-
 /* One more element at the end of an array of a scope. */
 #define ADD(array, n)                                                                                                      \
     (array = must_grow(array, (size_t)(n) + 1, sizeof *(array)), memset(&(array)[n], 0, sizeof *(array)), &(array)[(n)++])
-
-/* The words that a section may use, beside dimensions and tune.NAME. */
-static const char *const section_keys[] = {"kernels", "skip-kernels", "first", "zip", "skip", "cache", "seed", "variant",
-    "device"};
-static const char *const global_keys[] = {"budget", "noise", "max-time", "rounds", "timeout", "include"};
-
-static bool one_of(const char *word, const char *const *words, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (!strcmp(word, words[i])) return true;
-    return false;
-}
-
-static bool is_dimension(const char *name)
-{
-    for (int i = 0; ops[i]; i++)
-        if (op_dim(ops[i], name) >= 0) return true;
-    return false;
-}
-
-/* Every dimension of every op, and with `keys` the words of job files. */
-static int known_words(const char **ret, int room, bool keys)
-{
-    int n = 0;
-    for (int i = 0; ops[i]; i++)
-        for (int d = 0; d < op_dims(ops[i]) && n < room; d++)
-            if (!one_of(ops[i]->dim[d].name, ret, n)) ret[n++] = ops[i]->dim[d].name;
-    for (int i = 0; keys && i < COUNT(section_keys) && n < room; i++) ret[n++] = section_keys[i];
-    for (int i = 0; keys && i < COUNT(global_keys) && n < room; i++) ret[n++] = global_keys[i];
-    return n;
-}
-
-static int unknown(struct trouble *trouble, struct place at, const char *name, bool keys)
-{
-    const char *words[256];
-    char        hint[128];
-    int         n = known_words(words, COUNT(words), keys);
-    return fail(trouble, at, "%.60s: no op has a dimension of that name%s%s", name, keys ? ", and it is no key" : "",
-        did_you_mean(name, words, n, hint, sizeof hint));
-}
 
 static int add_axis(struct scope *scope, bool tune, const char *words, struct place at, struct trouble *trouble)
 {
@@ -76,8 +23,8 @@ static int add_axis(struct scope *scope, bool tune, const char *words, struct pl
             axis_free(&axis);
             return error;
         }
-    if (!tune && !is_dimension(axis.name)) {
-        int error = unknown(trouble, at, axis.name, false);
+    if (!tune && !word_is_dimension(axis.name)) {
+        int error = word_unknown(trouble, at, axis.name, false);
         axis_free(&axis);
         return error;
     }
@@ -85,26 +32,11 @@ static int add_axis(struct scope *scope, bool tune, const char *words, struct pl
     return 0;
 }
 
-/* The next word of a comma list, blanks around it removed; false at the end. */
-static int next_word(const char **at, char *ret, size_t size, struct place place, struct trouble *trouble)
-{
-    const char *p = *at + strspn(*at, " \t");
-    size_t      n = strcspn(p, ",");
-    const char *behind = p + n;
-    while (n && isspace((unsigned char)p[n - 1])) n--;
-    if (!n) return fail(trouble, place, "%.60s: an empty word; remove the comma", *at);
-    if (n >= size) return fail(trouble, place, "%.60s: a word is longer than %d characters", p, (int)size - 1);
-    text(ret, size, "%.*s", (int)n, p);
-    *at = *behind == ',' ? behind + 1 : behind;
-    if (*behind == ',' && !**at) return fail(trouble, place, "%.60s: an empty word; remove the comma", p);
-    return 0;
-}
-
 static int add_globs(struct glob **globs, int *n, const char *words, struct place at, struct trouble *trouble)
 {
     for (const char *p = words; *p || p == words;) {
         struct glob glob = {.at = at};
-        TRY(next_word(&p, glob.word, sizeof glob.word, at, trouble));
+        TRY(word_next(&p, glob.word, sizeof glob.word, at, trouble));
         *ADD(*globs, *n) = glob;
     }
     return 0;
@@ -115,10 +47,10 @@ static int add_zip(struct scope *scope, const char *words, struct place at, stru
     struct zip zip = {.at = at};
     for (const char *p = words; *p || p == words;) {
         if (zip.n == MAX_DIMS) return fail(trouble, at, "%.60s: more than %d dimensions", words, MAX_DIMS);
-        TRY(next_word(&p, zip.name[zip.n], sizeof zip.name[0], at, trouble));
+        TRY(word_next(&p, zip.name[zip.n], sizeof zip.name[0], at, trouble));
         for (int i = 0; i < zip.n; i++)
             if (!strcmp(zip.name[i], zip.name[zip.n])) return fail(trouble, at, "%.60s: %s is there twice", words, zip.name[i]);
-        if (!is_dimension(zip.name[zip.n])) return unknown(trouble, at, zip.name[zip.n], false);
+        if (!word_is_dimension(zip.name[zip.n])) return word_unknown(trouble, at, zip.name[zip.n], false);
         zip.n++;
     }
     if (zip.n < 2) return fail(trouble, at, "%s: two dimensions at least are walked together, as in batch,ctx", words);
@@ -126,45 +58,10 @@ static int add_zip(struct scope *scope, const char *words, struct place at, stru
     return 0;
 }
 
-static int read_relation(const char **at, enum relation *ret)
-{
-    static const struct { const char *sign; enum relation relation; } signs[] = {
-        {"<=", LESS_EQUAL}, {">=", GREATER_EQUAL}, {"!=", UNEQUAL}, {"==", EQUAL}, {"<", LESS}, {">", GREATER}, {"=", EQUAL}};
-    for (int i = 0; i < COUNT(signs); i++)
-        if (!strncmp(*at, signs[i].sign, strlen(signs[i].sign))) {
-            *ret = signs[i].relation;
-            *at += strlen(signs[i].sign);
-            return 0;
-        }
-    return 1;
-}
-
-/* "batch>64 ctx>=128K": all of them must hold. */
 static int add_condition(struct scope *scope, const char *words, struct place at, struct trouble *trouble)
 {
-    struct condition condition = {.at = at};
-    const char      *p = words + strspn(words, " \t");
-    char             why[320];
-    while (*p) {
-        struct comparison *c = &condition.comparison[condition.n];
-        if (condition.n == COUNT(condition.comparison)) return fail(trouble, at, "skip %.60s: more than 8 comparisons", words);
-        size_t n = 0;
-        while (isalnum((unsigned char)p[n]) || p[n] == '_') n++;
-        if (!n || n >= sizeof c->name)
-            return fail(trouble, at, "skip %.60s: DIM<VALUE is expected at '%.20s', as in batch>64 ctx>=128K", words, p);
-        text(c->name, sizeof c->name, "%.*s", (int)n, p);
-        p += n;
-        p += strspn(p, " \t");
-        if (read_relation(&p, &c->relation))
-            return fail(trouble, at, "skip %.60s: <, <=, >, >=, = or != is expected behind %s", words, c->name);
-        p += strspn(p, " \t");
-        if (axis_value(c->name, &p, &c->value, why, sizeof why))
-            return fail(trouble, at, "skip %.60s: behind %s, %s", words, c->name, why);
-        if (*p && *p != ' ' && *p != '\t') return fail(trouble, at, "skip %.60s: unexpected '%.20s' behind a number", words, p);
-        if (!is_dimension(c->name)) return unknown(trouble, at, c->name, false);
-        p += strspn(p, " \t");
-        condition.n++;
-    }
+    struct condition condition;
+    TRY(condition_parse(words, at, &condition, trouble));
     *ADD(scope->skip, scope->n_skips) = condition;
     return 0;
 }
@@ -181,7 +78,7 @@ static int add_fixed(struct scope *scope, const char *words, struct place at, st
         char        word[64];
         const char *equals, *value, *why;
         int64_t     number;
-        TRY(next_word(&p, word, sizeof word, at, trouble));
+        TRY(word_next(&p, word, sizeof word, at, trouble));
         equals = strchr(word, '=');
         value = equals ? equals + 1 : word;
         if (!equals || equals == word || equals - word >= 32 || fixed.n == MAX_TUNABLES)
@@ -239,10 +136,10 @@ static int take_key(const struct job_key *key, bool global, struct scope *scope,
     if (!strcmp(name, "device")) return set_device(scope, value, global, at, trouble);
     if (!strcmp(name, "cache")) return set_cache(scope, value, at, trouble);
     if (!strcmp(name, "seed")) return set_seed(scope, value, at, trouble);
-    if (one_of(name, global_keys, COUNT(global_keys)))
+    if (word_is_global_key(name))
         return global ? 0 : fail(trouble, at, "%s: holds for the whole run; put it into [global]", name);
     bool tune = !strncmp(name, "tune.", 5);
-    if (!tune && !is_dimension(name)) return unknown(trouble, at, name, true);
+    if (!tune && !word_is_dimension(name)) return word_unknown(trouble, at, name, true);
     text(words, sizeof words, "%s=%s", tune ? name + 5 : name, value);
     return add_axis(scope, tune, words, at, trouble);
 }
@@ -289,28 +186,6 @@ void scope_free(struct scope *scope)
     free(scope->kernel), free(scope->skip_kernel), free(scope->first);
     free(scope->zip), free(scope->skip), free(scope->fixed);
     *scope = (struct scope){0};
-}
-
-static bool holds(const struct comparison *c, int64_t value)
-{
-    switch (c->relation) {
-    case LESS: return value < c->value;
-    case LESS_EQUAL: return value <= c->value;
-    case GREATER: return value > c->value;
-    case GREATER_EQUAL: return value >= c->value;
-    case EQUAL: return value == c->value;
-    case UNEQUAL: return value != c->value;
-    }
-    return false;
-}
-
-bool condition_holds(const struct condition *condition, const struct op *op, const int64_t *dim)
-{
-    for (int i = 0; i < condition->n; i++) {
-        int d = op_dim(op, condition->comparison[i].name);
-        if (d < 0 || !holds(&condition->comparison[i], dim[d])) return false;
-    }
-    return condition->n > 0;
 }
 
 const struct setting *scope_axis(const struct scope *scope, const char *name)

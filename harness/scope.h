@@ -4,21 +4,9 @@
 #define KBENCH_SCOPE_H
 
 #include <stdbool.h>
+#include "condition.h"
 #include "jobfile.h"
 #include "sweep.h"
-
-/* "sweeps/a.ini:12: ", or an option in place of the file ("-a ") with line 0. */
-struct place {
-    const char *file;
-    int         line;
-};
-
-struct trouble {
-    char text[1024];
-};
-
-/* Says where and what in `trouble` and returns 1. */
-int fail(struct trouble *, struct place, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 struct setting {            /* an axis of a dimension, or of a tunable */
     struct place at;
@@ -37,21 +25,6 @@ struct zip {
     bool         used;
     int          n;
     char         name[MAX_DIMS][32];
-};
-
-enum relation { LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL };
-
-struct comparison {
-    char          name[32];
-    enum relation relation;
-    int64_t       value;
-};
-
-struct condition {          /* all of them */
-    struct place      at;
-    bool              used;
-    int               n;
-    struct comparison comparison[8];
 };
 
 struct fixed {              /* variant = attn/splitk splits=4 */
@@ -78,7 +51,6 @@ int  scope_of_section(const struct job_section *, bool global, struct scope *, s
 int  scope_of_cli(const struct cli *, struct scope *, struct trouble *);
 void scope_free(struct scope *);
 
-bool condition_holds(const struct condition *, const struct op *, const int64_t *dim);
 const struct setting *scope_axis(const struct scope *, const char *name);
 
 #endif
