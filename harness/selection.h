@@ -31,7 +31,9 @@ bool is_probe(const struct entry *);
 int  select_kernels(const struct family *, const struct registry *, enum engine, struct selection *ret, struct trouble *);
 void selection_free(struct selection *);
 
-/* select_kernels marks the words of each scope that mean something to the selection. Non-zero where one meant nothing to any. */
+/* Words of a scope that mean something to the selection, kernels of the other engine included; select_kernels calls it. */
+void selection_mark_used(struct scope *, const struct selection *);
+/* Non-zero where a word meant nothing to any selection. */
 int  selection_unused(const struct scope *, const struct op *const *ops_, int n_ops, const struct registry *, struct trouble *);
 
 /* The family's axis of a dimension, or NULL: the default. */
