@@ -117,3 +117,11 @@ int gnuplot_run(const char *folder, const char *script, char *ret_why, size_t si
     text(ret_why, size, "gnuplot failed on %.80s: %s", script, tame_text(complaint(said), tame, sizeof(tame)));
     return 1;
 }
+
+void gnuplot_quoted(FILE *out, const char *words)
+{
+    char tame[700];
+    fputc('\'', out);
+    for (const char *c = tame_text(words, tame, sizeof(tame)); *c; c++) fprintf(out, "%s%c", *c == '\'' ? "'" : "", *c);
+    fputc('\'', out);
+}

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base.h"
 #include "format.h"
+#include "gnuplot.h"
 #include "registry.h"
 
 enum { WIDTH = 640, FIELD = 40, TITLE_LINE = 25, KEY_LINE = 31 };   /* pixels */
@@ -27,15 +28,6 @@ char *map_name(const struct table *table, const struct map *map, char *ret, size
     }
     *to = '\0';
     return ret;
-}
-
-/* Between quotes of gnuplot's plain kind. */
-static void put_quoted(FILE *out, const char *words)
-{
-    char tame[700];
-    fputc('\'', out);
-    for (const char *c = tame_text(words, tame, sizeof(tame)); *c; c++) fprintf(out, "%s%c", *c == '\'' ? "'" : "", *c);
-    fputc('\'', out);
 }
 
 /* Batch grows upwards. A tie's strips stand side by side, the fastest first. */
@@ -74,7 +66,7 @@ static void put_name(FILE *out, const struct map *map, const char *what, const c
     char words[80];
     const char *unit = unit_of(map, dim);
     fprintf(out, "%s = ", what);
-    put_quoted(out, text(words, sizeof(words), *unit ? "%s (%s)" : "%s", dim, unit));
+    gnuplot_quoted(out, text(words, sizeof(words), *unit ? "%s (%s)" : "%s", dim, unit));
     fputc('\n', out);
 }
 
@@ -87,7 +79,7 @@ static void put_key(FILE *out, const struct map *map)
     for (int k = 0; k < map->n_kernels; k++) {
         char words[160];
         fprintf(out, "i == %d ? ", k + 1);
-        put_quoted(out, text(words, sizeof(words), "%c  %s", 'a' + k, map->kernel[k]));
+        gnuplot_quoted(out, text(words, sizeof(words), "%c  %s", 'a' + k, map->kernel[k]));
         fputs(" : ", out);
     }
     fputs("''\n", out);
@@ -110,11 +102,12 @@ char *map_script(const struct table *table, const struct map *map, const char *n
     int    rows = key_rows(map), head = 18 + 2 * TITLE_LINE, foot = 86 + KEY_LINE * rows, object = 0;
     int    axes = FIELD * map->n_down < 160 ? 160 : FIELD * map->n_down > 480 ? 480 : FIELD * map->n_down;
     fprintf(out, "figure = '%s.svg'\ntitle = ", name);
-    put_quoted(out, text(title, sizeof(title), "%s, %s, %s: fastest kernel; a cut field is a tie", map->like->op, map->like->cache,
+    gnuplot_quoted(out, text(title, sizeof(title), "%s, %s, %s: fastest kernel; a cut field is a tie",
+        map->like->op, map->like->cache,
         map->like->engine));
     if (*map_fixed_text(table, map, fixed, sizeof(fixed))) {
         fputs(".\"\\n\".", out);
-        put_quoted(out, fixed);
+        gnuplot_quoted(out, fixed);
     }
     fputc('\n', out);
     put_name(out, map, "xname", map->across);

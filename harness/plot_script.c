@@ -2,14 +2,14 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base.h"
-#include "csv.h"
 #include "format.h"
+#include "gnuplot.h"
+#include "plot_axes.h"
 #include "registry.h"
 
-enum { WIDTH = 640, AXES = 300, TITLE_LINE = 25, KEY_LINE = 31, MOST_TICKS = 9 };   /* pixels, but for the last */
+enum { WIDTH = 640, AXES = 300, TITLE_LINE = 25, KEY_LINE = 31 };   /* pixels */
 
 static char *add(char *ret, size_t size, const char *word)
 {
@@ -57,41 +57,6 @@ char *figure_name(const struct table *table, const struct figure *f, char *ret, 
 /* Times are drawn in the unit of their geometric middle. */
 static const struct { const char *name; double ns; } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 
-struct range {
-    double lo, hi;
-    bool   log;
-};
-
-/* Of all that is drawn; limits and probes too, bars too. */
-static struct range y_range(const struct figure *f)
-{
-    struct range r = {INFINITY, 0, false};
-    for (int c = 0; c < f->n; c++) {
-        for (int i = 0; i < f->curve[c].n; i++) {
-            const struct point *p = &f->curve[c].point[i];
-            if (!isfinite(p->y)) continue;
-            if (p->lo < r.lo) r.lo = p->lo;
-            if (p->hi > r.hi) r.hi = p->hi;
-        }
-    }
-    r.log = r.hi >= 6 * r.lo;
-    return r;
-}
-
-static struct range x_range(const struct figure *f)
-{
-    struct range r = {INFINITY, -INFINITY, false};
-    for (int c = 0; c < f->n; c++) {
-        for (int i = 0; i < f->curve[c].n; i++) {
-            double x = (double)f->curve[c].point[i].x;
-            if (x < r.lo) r.lo = x;
-            if (x > r.hi) r.hi = x;
-        }
-    }
-    r.log = r.lo > 0 && r.hi >= 8 * r.lo;
-    return r;
-}
-
 static int unit_of(const struct figure *f, struct range y)
 {
     int unit = 0;
@@ -101,27 +66,12 @@ static int unit_of(const struct figure *f, struct range y)
     return unit;
 }
 
-/* Between quotes of gnuplot's plain kind, where nothing is special but the quote itself. */
-static void put_quoted(FILE *out, const char *words)
-{
-    char tame[700];
-    fputc('\'', out);
-    for (const char *c = tame_text(words, tame, sizeof(tame)); *c; c++) fprintf(out, "%s%c", *c == '\'' ? "'" : "", *c);
-    fputc('\'', out);
-}
-
-static void put_number(FILE *out, double value)
-{
-    char number[32];
-    fputs(isnan(value) ? "NaN" : real_text(value, number), out);
-}
-
 char *figure_data(const struct figure *f)
 {
     char *bytes, tame[200];
     size_t size;
     FILE *out = open_memstream(&bytes, &size);
-    double scale = f->ratio ? 1 : units[unit_of(f, y_range(f))].ns;
+    double scale = f->ratio ? 1 : units[unit_of(f, axes_y(f))].ns;
     for (int c = 0; c < f->n; c++) {
         fputc('"', out);   /* the block's title: a double quote can't stand in it, a backslash is two */
         for (const char *s = tame_text(f->curve[c].label, tame, sizeof(tame)); *s; s++) {
@@ -134,7 +84,7 @@ char *figure_data(const struct figure *f)
             const double cell[] = {(double)p->x, p->y / scale, p->lo / scale, p->hi / scale};
             for (int k = 0; k < COUNT(cell); k++) {
                 if (k) fputc(' ', out);
-                put_number(out, cell[k]);
+                axes_number(out, cell[k]);
             }
             fputc('\n', out);
         }
@@ -142,79 +92,6 @@ char *figure_data(const struct figure *f)
     }
     if (fclose(out)) die(EXIT_ENVIRONMENT, "out of host memory for a plot");
     return bytes;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The x that were measured, thinned until their labels stand apart: the distance between two is at least 1 / MOST_TICKS. */
-static void put_x_ticks(FILE *out, const struct figure *f, struct range x)
-{
-    int64_t all[4096];
-    int n = 0;
-    for (int c = 0; c < f->n; c++) {
-        for (int i = 0; i < f->curve[c].n && n < COUNT(all); i++) all[n++] = f->curve[c].point[i].x;
-    }
-    qsort(all, (size_t)n, sizeof(all[0]), ascending);
-    double span = x.log ? log(x.hi / x.lo) : x.hi - x.lo, last = -INFINITY;
-    bool first = true;
-    fputs("set xtics (", out);
-    for (int i = 0; i < n; i++) {
-        double value = (double)all[i], at = span > 0 ? (x.log ? log(value / x.lo) : value - x.lo) / span : 0;
-        if (at - last < 0.999 / MOST_TICKS) continue;
-        char label[32];
-        fprintf(out, "%s'%s' ", first ? "" : ", ", value_text(all[i], label, sizeof(label)));
-        put_number(out, value);
-        first = false;
-        last = at;
-    }
-    fputs(")\n", out);
-}
-
-/* On a log axis 1, 2, 5 where the range is short, else powers of ten; on a plain one gnuplot's own choice is good. */
-static void put_y_ticks(FILE *out, struct range y)
-{
-    static const double steps[] = {1, 2, 5};
-    bool fine = y.hi < 300 * y.lo, first = true;
-    if (!y.log) return;
-    fputs("set ytics (", out);
-    for (int decade = (int)floor(log10(y.lo)); decade <= (int)ceil(log10(y.hi)); decade++) {
-        for (int s = 0; s < (fine ? 3 : 1); s++) {
-            char number[32];
-            double value = steps[s] * pow(10, decade);
-            if (value < y.lo * 0.999 || value > y.hi * 1.001) continue;
-            if (value < 0.01 || value >= 1e9) text(number, sizeof(number), "1e%d", decade);
-            else if (value < 1) text(number, sizeof(number), "%g", value);
-            else amount_text(round(value), number, sizeof(number));
-            char *point = value >= 1 ? strchr(number, '.') : NULL;   /* "2.00" -> "2" */
-            if (point) *point = '\0';
-            fprintf(out, "%s'%s' ", first ? "" : ", ", number);
-            put_number(out, value);
-            first = false;
-        }
-    }
-    fputs(")\n", out);
-}
-
-/* Room around what is drawn; a range of nothing gets some. */
-static struct range padded(struct range r, double factor)
-{
-    if (r.log) return (struct range){r.lo / factor, r.hi * factor, true};
-    double room = r.hi > r.lo ? (factor - 1) * (r.hi - r.lo) : r.hi != 0 ? fabs(r.hi) / 2 : 1;
-    return (struct range){r.lo - room, r.hi + room, false};
-}
-
-static void put_range(FILE *out, char axis, struct range r)
-{
-    if (r.log) fprintf(out, "set logscale %c\n", axis);
-    fprintf(out, "set %crange [", axis);
-    put_number(out, r.lo);
-    fputs(":", out);
-    put_number(out, r.hi);
-    fputs("]\n", out);
 }
 
 /* "attn, cold, cuda" above "heads=64, ctx=128K, window=128". Returns how many lines. */
@@ -227,7 +104,7 @@ static int put_title(FILE *out, const struct figure *f)
         ? ", " : "",
         f->like->engine, f->ratio ? ": speed-up over " : "", f->ratio ? f->base : "");
     fputs("title = ", out);
-    put_quoted(out, line);
+    gnuplot_quoted(out, line);
     line[0] = '\0';
     for (int d = 0; d < f->like->n_dims; d++) {
         if (!strcmp(f->like->dim[d].name, f->dim)) continue;
@@ -235,7 +112,7 @@ static int put_title(FILE *out, const struct figure *f)
             sizeof(number)));
         if (line[0] && strlen(line) + 2 + strlen(dim) > LINE) {
             fputs(".\"\\n\".", out);
-            put_quoted(out, add(line, sizeof(line), ","));
+            gnuplot_quoted(out, add(line, sizeof(line), ","));
             line[0] = '\0';
             lines++;
         }
@@ -244,7 +121,7 @@ static int put_title(FILE *out, const struct figure *f)
     }
     if (line[0]) {
         fputs(".\"\\n\".", out);
-        put_quoted(out, line);
+        gnuplot_quoted(out, line);
         lines++;
     }
     fputc('\n', out);
@@ -255,9 +132,9 @@ static void put_labels(FILE *out, const struct figure *f, int unit)
 {
     char label[300];
     fputs("xname = ", out);
-    put_quoted(out, text(label, sizeof(label), f->unit[0] && strcmp(f->unit, f->dim) ? "%s (%s)" : "%s", f->dim, f->unit));
+    gnuplot_quoted(out, text(label, sizeof(label), f->unit[0] && strcmp(f->unit, f->dim) ? "%s (%s)" : "%s", f->dim, f->unit));
     fputs("\nyname = ", out);
-    put_quoted(out, f->ratio ? "speed-up" : text(label, sizeof(label), "time of one call (%s)", units[unit].name));
+    gnuplot_quoted(out, f->ratio ? "speed-up" : text(label, sizeof(label), "time of one call (%s)", units[unit].name));
     fputc('\n', out);
 }
 
@@ -290,7 +167,7 @@ char *figure_script(const struct figure *f, const char *name, const char *look)
     char *bytes;
     size_t size;
     FILE *out = open_memstream(&bytes, &size);
-    struct range x = x_range(f), y = y_range(f);
+    struct range x = axes_x(f), y = axes_y(f);
     int unit = unit_of(f, y);
     y.lo /= units[unit].ns;
     y.hi /= units[unit].ns;
@@ -301,12 +178,12 @@ char *figure_script(const struct figure *f, const char *name, const char *look)
     put_labels(out, f, unit);
     fprintf(out, "width = %d.0\nheight = %d.0\nhead = %d.0\nfoot = %d.0\nkey_rows = %d\n", WIDTH, head + AXES + foot, head, foot,
         rows);
-    put_range(out, 'x', padded(x, x.log ? 1.12 : 1.04));
-    struct range room = padded(y, y.log ? 1.25 : 1.08);
+    axes_range(out, 'x', axes_padded(x, x.log ? 1.12 : 1.04));
+    struct range room = axes_padded(y, y.log ? 1.25 : 1.08);
     if (!y.log) room.lo = 0;
-    put_range(out, 'y', room);
-    put_x_ticks(out, f, x);
-    put_y_ticks(out, room);
+    axes_range(out, 'y', room);
+    axes_x_ticks(out, f, x);
+    axes_y_ticks(out, room);
     fprintf(out, "\n%s", look);
     if (fclose(out)) die(EXIT_ENVIRONMENT, "out of host memory for a plot");
     return bytes;
