@@ -8,9 +8,10 @@
  *   weights  P[heads][tile]: warp w takes heads w * HPW .. and all keys, so that maximum and sum stay inside a warp.
  *   sum      O[heads][512] += P * KV: warp w takes 64 elements of d, all heads and keys.
  *
- * The ring consists of tiles of 32 rows. Rows are 1040 bytes apart, so that the 8 rows of an ldmatrix lie in
- * different banks. Two mbarriers a stage say when it is full and when it is empty again. Bulk copies of whole rows were tried:
- * the copy engine takes 1 KB at a time more slowly than a warp issues 64 copies of 16 bytes.
+ * The ring consists of tiles of 32 rows. Chunk c of 16 bytes of row r lies at c ^ r % 8 of its line of 128 bytes, so that the 8
+ * rows of an ldmatrix lie in different banks, and what 8 lanes copy is an aligned line: rows 1040 bytes apart did the one without
+ * the other, and L2 then sends half as many bytes again. Two mbarriers a stage say when it is full and when it is empty again.
+ * Bulk copies of whole rows were tried: the copy engine takes 1 KB at a time more slowly than a warp issues 64 copies of 16 bytes.
  */
 #ifndef KBENCH_ATTN_MMA_CUH
 #define KBENCH_ATTN_MMA_CUH
@@ -30,14 +31,14 @@ template <int MT_, int STAGES_, int BUFFERS_> struct mma_shape {
     static constexpr int WEIGHTS = TILE / LPH;               /* weights a lane makes */
     static constexpr int VEC = WEIGHTS < 4 ? WEIGHTS : 4;    /* of them side by side */
     static constexpr int COPIED = TILE / COPY_WARPS, PASSES = COPIED / 4;  /* rows of a tile a copying warp; four at a time */
-    static constexpr int PITCH = ROW_BYTES + 16, STAGE_BYTES = TILE * PITCH;
+    static constexpr int STAGE_BYTES = TILE * ROW_BYTES;
     static constexpr int SCORE_PITCH = TILE * 4, PLANE_BYTES = HEADS * SCORE_PITCH, P_PITCH = TILE * 2 + 16;
     static constexpr int SCORE_BYTES = DIM_WARPS * PLANE_BYTES, P_BYTES = HEADS * P_PITCH;
     static_assert(STAGES >= 2 * BUFFERS - 1 && WEIGHTS % VEC == 0 && VEC % 2 == 0, "no such shape");
 };
 
 template <class S> struct __align__(1024) mma_shared {
-    char     kv[S::STAGES][S::TILE][S::PITCH];
+    char     kv[S::STAGES][S::TILE][ROW_BYTES];
     float    score[S::BUFFERS][S::DIM_WARPS][S::HEADS][S::TILE];  /* partial sums; key k of head h at k ^ (h % 4) * 8 */
     char     p[S::BUFFERS][S::HEADS][S::P_PITCH];                 /* weights, bf16 */
     float    bias[S::STAGES][S::TILE];               /* 0, or -inf where a hole or the end is */
@@ -46,25 +47,31 @@ template <class S> struct __align__(1024) mma_shared {
     uint64_t full[S::STAGES], empty[S::STAGES];       /* mbarriers */
 };
 
-/* Shared-memory addresses of a thread, for stage 0: constants lead from them to everything it touches. */
+/* Where chunk `chunk` of row `row` of a tile lies, from the row's begin on. */
+static __device__ __forceinline__ uint32_t ring_chunk(int row, int chunk) {
+    return (uint32_t)(chunk ^ row % 8) * 16;
+}
+
+/* Shared-memory addresses of a thread, for stage 0: constants, and XOR with constants, lead from them to everything it touches.
+ * 8 rows further on chunks lie in the same order; within a line XOR with 64 leads from chunks 0..3 to 4..7. */
 template <class S> struct mma_places {
-    uint32_t key;     /* rows of K for ldmatrix */
+    uint32_t key;     /* rows of K for ldmatrix; ^ 64 for odd chunks of 32 elements */
     uint32_t give;    /* its partial scores; ^ 32 * nt */
     uint32_t take;    /* the scores whose weights it makes */
     uint32_t put;     /* those weights */
     uint32_t weight;  /* rows of P for ldmatrix */
-    uint32_t value;   /* rows of V for ldmatrix.trans */
+    uint32_t value;   /* rows of V for ldmatrix.trans; ^ 32 * pair of n-tiles */
 
     __device__ __forceinline__ mma_places(const mma_shared<S> &sh) {
         const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, kw = warp / S::DIM_WARPS,
             dw = warp % S::DIM_WARPS;
         const int h = (int)(threadIdx.x / S::LPH), i = (int)(threadIdx.x % S::LPH) * S::VEC;
-        key = pinned(shared_address(sh.kv[0][kw * 16 + lane % 8]) + (dw * 16 + lane / 8) * 16);
+        key = pinned(shared_address(sh.kv[0][kw * 16 + lane % 8]) + ring_chunk(lane, dw * 16 + lane / 8));
         give = pinned(shared_address(&sh.score[0][dw][g][(kw * S::NT * 8 + t * 2) ^ g % 4 * 8]));
         take = pinned(shared_address(&sh.score[0][0][h][i ^ h % 4 * 8]));
         put = pinned(shared_address(sh.p[0][h]) + i * 2);
         weight = pinned(shared_address(sh.p[0][lane % 16]) + lane / 16 * 16);
-        value = pinned(shared_address(sh.kv[0][lane % 16]) + (warp * 8 + lane / 16) * 16);
+        value = pinned(shared_address(sh.kv[0][lane % 16]) + ring_chunk(lane, warp * 8 + lane / 16));
     }
 };
 
@@ -199,7 +206,7 @@ template <class S> struct mma_producer {
 
     __device__ __forceinline__ void copy(const attn_args &a, mma_shared<S> &sh, const tile &t, int to) const {
         const int part = lane_id() % 8 * 16;
-        const uint32_t at = shared_address(sh.kv[to][row]) + part;
+        const uint32_t at = shared_address(sh.kv[to][row]) + ring_chunk(row, lane_id() % 8);  /* ^ 64: 4 rows further on */
 #pragma unroll
         for (int p = 0; p < S::PASSES; p++) {
             const bool window_row = row + p * 4 < t.window;
@@ -208,7 +215,7 @@ template <class S> struct mma_producer {
             const char *from = base + (uint32_t)max(t.slot[p], 0) * stride + part;
 #pragma unroll
             for (int j = 0; j < ROW_BYTES; j += 128)
-                copy16_async(at + p * 4 * S::PITCH + j, from + j, t.slot[p] >= 0);
+                copy16_async((at ^ p % 2 * 64) + p * 4 * ROW_BYTES + j, from + j, t.slot[p] >= 0);
             if (part == 0)
                 sh.bias[to][row + p * 4] = t.slot[p] < 0 ? -INFINITY : 0.f;
         }
@@ -295,7 +302,7 @@ template <class S> static __device__ __forceinline__ void mma_scores(const mma_q
         uint32_t k[S::NT][4];
 #pragma unroll
         for (int nt = 0; nt < S::NT; nt++)
-            load_matrix4(k[nt], key + nt * 8 * S::PITCH + c * 64);
+            load_matrix4(k[nt], (key ^ c % 2 * 64) + nt * 8 * ROW_BYTES + c / 2 * 128);
 #pragma unroll
         for (int step = 0; step < 2; step++)
 #pragma unroll
@@ -442,7 +449,7 @@ template <class S> struct mma_sums {
     static __device__ __forceinline__ void load_v(const mma_places<S> &at, mma_position<S> from, int k, uint32_t (&v)[4][4]) {
 #pragma unroll
         for (int j = 0; j < 4; j++)
-            load_matrix4_transposed(v[j], at.value + from.stage * S::STAGE_BYTES + k * 16 * S::PITCH + j * 32);
+            load_matrix4_transposed(v[j], (at.value + from.stage * S::STAGE_BYTES + k * 16 * ROW_BYTES) ^ j * 32);
     }
 
     /* After a barrier. v: the fragments of k-step 0, loaded before P was ready. */

@@ -227,7 +227,7 @@ static __device__ __forceinline__ void split_scores(const split_query<S> &q, con
         uint32_t k[S::NT][4];
 #pragma unroll
         for (int nt = 0; nt < S::NT; nt++)
-            load_matrix4(k[nt], key + nt * 8 * S::PITCH + c * 64);
+            load_matrix4(k[nt], (key ^ c % 2 * 64) + nt * 8 * ROW_BYTES + c / 2 * 128);
 #pragma unroll
         for (int step = 0; step < 2; step++)
 #pragma unroll

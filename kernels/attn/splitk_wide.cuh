@@ -24,7 +24,7 @@ template <int STAGES_> struct wide_shape : mma_shape<4, STAGES_, 2> {
 
 template <int STAGES> struct __align__(1024) mma_shared<wide_shape<STAGES>> {
     using S = wide_shape<STAGES>;
-    char     kv[STAGES][S::TILE][S::PITCH];
+    char     kv[STAGES][S::TILE][ROW_BYTES];
     float    score[S::DIM_WARPS][S::HEADS][S::TILE];  /* partial sums; key k of head h at k ^ (h % 4) * 8 */
     uint4    q[S::SPARE * 2 * S::QMT][S::QUERY];
     char     p[2][S::HEADS][S::P_PITCH];              /* weights, bf16 */
@@ -40,7 +40,7 @@ template <int STAGES> struct mma_places<wide_shape<STAGES>> {
     __device__ __forceinline__ mma_places(const mma_shared<wide_shape<STAGES>> &sh) {
         const int lane = lane_id();
         weight = pinned(shared_address(sh.p[0][lane % 16]) + lane / 16 * 16);
-        value = pinned(shared_address(sh.kv[0][lane % 16]) + (warp_id() * 8 + lane / 16) * 16);
+        value = pinned(shared_address(sh.kv[0][lane % 16]) + ring_chunk(lane, warp_id() * 8 + lane / 16));
     }
 };
 
@@ -79,7 +79,7 @@ template <class S> struct wide_scorer {
 
     __device__ __forceinline__ wide_scorer(const attn_args &args, mma_shared<S> &shared) : a(args), sh(shared), q(shared.q[0]) {
         const int lane = lane_id(), g = lane / 4, t = lane % 4, dw = warp_id() % S::DIM_WARPS;
-        key = pinned(shared_address(sh.kv[0][lane % 8]) + (dw * 16 + lane / 8) * 16);
+        key = pinned(shared_address(sh.kv[0][lane % 8]) + ring_chunk(lane, dw * 16 + lane / 8));
         give = pinned(shared_address(&sh.score[dw][g][(t * 2) ^ g % 4 * 8]));
         take = pinned(shared_address(&sh.score[0][head()][half() * 4 ^ head() % 4 * 8]));
         put = pinned(shared_address(sh.p[0][head()]) + half() * 8);
@@ -105,7 +105,8 @@ template <class S> struct wide_scorer {
                 uint32_t k[2][4];
 #pragma unroll
                 for (int nt = 0; nt < 2; nt++)
-                    load_matrix4(k[nt], key + from.stage * S::STAGE_BYTES + (pass * 2 + nt) * 8 * S::PITCH + c * 64);
+                    load_matrix4(k[nt], ((key + from.stage * S::STAGE_BYTES) ^ c % 2 * 64) + (pass * 2 + nt) * 8 * ROW_BYTES
+                        + c / 2 * 128);
 #pragma unroll
                 for (int step = 0; step < 2; step++)
 #pragma unroll
