@@ -103,8 +103,7 @@ char *map_script(const struct table *table, const struct map *map, const char *n
     int    axes = FIELD * map->n_down < 160 ? 160 : FIELD * map->n_down > 480 ? 480 : FIELD * map->n_down;
     fprintf(out, "figure = '%s.svg'\ntitle = ", name);
     gnuplot_quoted(out, text(title, sizeof(title), "%s, %s, %s: fastest kernel; a cut field is a tie",
-        map->like->op, map->like->cache,
-        map->like->engine));
+        map->like->op, map->like->cache, map->like->engine));
     if (*map_fixed_text(table, map, fixed, sizeof(fixed))) {
         fputs(".\"\\n\".", out);
         gnuplot_quoted(out, fixed);

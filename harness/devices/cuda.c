@@ -1,28 +1,21 @@
-/* A CUDA device by the runtime API. One stream; launches are timed as nodes of graphs between two events. */
+/* A CUDA device by the runtime API: its memory, its one stream, what it is, and how it is doing. */
 #include "device.h"
 
 #include <cuda_runtime.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
 #include "cuda_ceilings.h"
+#include "cuda_graphs.h"
 #include "cuda_kernels.h"
 #include "nvml.h"
 
-/* Time for the CPU to queue a replay behind a spin: the interval then holds no launch latency. */
-enum { LEAD_NS = 60000, BLOCK_NS = 20000000, STAGE_BYTES = 64 << 20,
-    CANARY_BYTES = 16 << 20, CANARY_ROWS = 4, CALIBRATE_CYCLES = 20000000 };
-
-struct graph {
-    cudaGraphExec_t exec;
-};
+enum { STAGE_BYTES = 64 << 20, CANARY_BYTES = 16 << 20, CANARY_ROWS = 4, CALIBRATE_CYCLES = 20000000 };
 
 struct cuda {
     struct dev   dev;      /* first: a struct dev * is one of ours */
-    cudaEvent_t  begin, end;
+    cudaEvent_t  begin, end;       /* of a timed replay */
     uint64_t    *sum;      /* device: result of a hash */
     int64_t     *rows;     /* device: row numbers of a scatter */
     char        *stage;    /* device: packed rows of a scatter, STAGE_BYTES */
@@ -108,91 +101,9 @@ static size_t cuda_free_bytes(struct dev *dev)
     return free_bytes;
 }
 
-/* Counts kernel nodes; 0 and words where a node is there that no launch may make. */
-static int look_at_nodes(cudaGraph_t captured, char *ret_why, size_t size)
-{
-    size_t n = 0;
-    int kernels = 0;
-    if (cudaGraphGetNodes(captured, NULL, &n)) return 0;
-    cudaGraphNode_t *node = must_alloc(n + 1, sizeof *node);
-    cudaGraphGetNodes(captured, node, &n);
-    for (size_t i = 0; i < n; i++) {
-        enum cudaGraphNodeType type;
-        if (cudaGraphNodeGetType(node[i], &type)) continue;
-        kernels += type == cudaGraphNodeTypeKernel;
-        if (type == cudaGraphNodeTypeMemAlloc || type == cudaGraphNodeTypeMemFree) text(ret_why, size,
-            "launch allocates: the captured graph has a memory allocation node");
-        if (type == cudaGraphNodeTypeHost) text(ret_why, size, "launch calls back to the host: the captured graph has a host node");
-    }
-    free(node);
-    return kernels;
-}
-
-static int cuda_capture(struct dev *dev, enqueue_fn *enqueue, void *arg, struct graph **ret, int *ret_nodes, char *ret_why,
-                        size_t size)
-{
-    cudaGraph_t captured = NULL;
-    *ret = NULL;
-    *ret_nodes = 0;
-    *ret_why = 0;
-    TRY(cudaStreamBeginCapture(dev->stream, cudaStreamCaptureModeThreadLocal));
-    int launched = enqueue(arg);
-    int ended = cudaStreamEndCapture(dev->stream, &captured);
-    if (launched || ended || !captured) {
-        int error = launched ? launched : ended;
-        text(ret_why, size, "launch does what a stream under capture forbids (allocates, synchronises or uses another stream): %s",
-             cudaGetErrorString(error));
-        cudaGetLastError();
-        if (captured) cudaGraphDestroy(captured);
-        return DEV_FORBIDDEN;
-    }
-    *ret_nodes = look_at_nodes(captured, ret_why, size);
-    if (!*ret_nodes && !*ret_why) text(ret_why, size,
-        "launch put no kernel into the captured graph: it used another stream, or none");
-    cudaGraphExec_t exec = NULL;
-    int error = *ret_why ? DEV_FORBIDDEN : (int)cudaGraphInstantiate(&exec, captured, 0);
-    cudaGraphDestroy(captured);
-    TRY(error);
-    *ret = must_alloc(1, sizeof **ret);
-    (*ret)->exec = exec;
-    return cudaGraphUpload(exec, dev->stream);
-}
-
-static int cuda_replay(struct dev *dev, struct graph *graph)
-{
-    return cudaGraphLaunch(graph->exec, dev->stream);
-}
-
-static void cuda_drop(struct dev *dev, struct graph *graph)
-{
-    (void)dev;
-    if (!graph) return;
-    cudaGraphExecDestroy(graph->exec);
-    free(graph);
-}
-
 static int cuda_time(struct dev *dev, struct graph *const *graph, int n, double *ret_ns)
 {
-    struct cuda *cuda = of(dev);
-    float ms;
-    TRY(cuda_spin(LEAD_NS, dev->stream));
-    TRY(cudaEventRecord(cuda->begin, dev->stream));
-    for (int i = 0; i < n; i++) TRY(cudaGraphLaunch(graph[i]->exec, dev->stream));
-    TRY(cudaEventRecord(cuda->end, dev->stream));
-    TRY(cudaEventSynchronize(cuda->end));
-    TRY(cudaEventElapsedTime(&ms, cuda->begin, cuda->end));
-    *ret_ns = ms * 1e6;
-    return 0;
-}
-
-static int cuda_asynchronous(struct dev *dev, enqueue_fn *enqueue, void *arg, bool *ret)
-{
-    TRY(cudaStreamSynchronize(dev->stream));
-    TRY(cuda_spin(BLOCK_NS, dev->stream));
-    int error = enqueue(arg);
-    *ret = cudaStreamQuery(dev->stream) == cudaErrorNotReady;
-    TRY(error);
-    return cudaStreamSynchronize(dev->stream);
+    return cuda_time_between(dev, graph, n, of(dev)->begin, of(dev)->end, ret_ns);
 }
 
 static int cuda_poison(struct dev *dev)
