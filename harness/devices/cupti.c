@@ -33,7 +33,6 @@ struct known_node {
 struct cupti {
     const struct cupti_api *api;
     struct cupti_api        own;      /* filled by dlopen */
-    void                   *library;
     CUpti_SubscriberHandle  subscriber;
     pthread_mutex_t         lock;     /* buffers come back on a thread of CUPTI's */
     int                     n, room, n_nodes, node_room, buffers;
@@ -54,32 +53,6 @@ static const CUpti_CallbackId graph_events[] = {CUPTI_CBID_RESOURCE_GRAPHNODE_CR
 const struct cupti_api *cupti_api_of(const struct cupti *c)
 {
     return c->api;
-}
-
-char *cupti_error_text(const struct cupti_api *api, const char *what, CUptiResult error, char *ret, size_t size)
-{
-    const char *name = NULL;
-    if (api->cuptiGetResultString(error, &name) || !name) name = "an unknown error";
-    switch ((int)error) {
-    case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
-        return text(ret, size, "another tool holds CUPTI (nsys, ncu, a debugger?); events alone are used beside it");
-    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
-    case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
-        return text(ret, size, "the driver refuses counters to this user: run as root or with CAP_SYS_ADMIN, or load the module "
-            "with NVreg_RestrictProfilingToAdminUsers=0");
-    case CUPTI_ERROR_HARDWARE_BUSY:
-        return text(ret, size, "another tool holds the counters (%s: %s)", what, name);
-    default:
-        return text(ret, size, "%s: %s", what, name);
-    }
-}
-
-/* dlsym gives void *, ISO C wants it copied into a function pointer. */
-static bool find(void *library, const char *name, void *ret_function)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(ret_function, &symbol, sizeof symbol);
-    return symbol;
 }
 
 /* Adds a text, or finds it: launches repeat a few. Where it stands. */
@@ -238,7 +211,7 @@ static void shorten_names(struct cupti *c)
 {
     char *(*demangle)(const char *, char *, size_t *, int *) = NULL;
     void *runtime = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);   /* C++'s own, which a C program may lack */
-    if (runtime) find(runtime, "__cxa_demangle", &demangle);
+    if (runtime) cupti_find(runtime, "__cxa_demangle", &demangle);
     for (size_t at = 0; at < c->names_n;) {
         char *name = c->names + at, shorter[RECORD_NAME];
         size_t length = strlen(name);
@@ -287,42 +260,6 @@ int cupti_trace_end(struct cupti *c, struct recording *ret, char *ret_why, size_
     return (int)error;
 }
 
-static void *open_library(void)
-{
-    static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so",
-        "/usr/local/cuda/lib64/libcupti.so.13", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
-    void *library = NULL;
-    for (int i = 0; i < COUNT(names) && !library; i++) library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    return library;
-}
-
-static bool find_all(void *library, struct cupti_api *api)
-{
-#define FIND(name) find(library, #name, &api->name)
-    bool all = FIND(cuptiGetResultString) && FIND(cuptiGetVersion) && FIND(cuptiSubscribe) && FIND(cuptiUnsubscribe) &&
-        FIND(cuptiEnableCallback) && FIND(cuptiGetGraphNodeId) && FIND(cuptiActivityRegisterCallbacks) &&
-        FIND(cuptiActivityEnable) && FIND(cuptiActivityDisable) && FIND(cuptiActivityFlushAll) &&
-        FIND(cuptiActivityGetNextRecord) && FIND(cuptiActivityGetNumDroppedRecords);
-#ifdef CUPTI_HAS_RANGES
-    FIND(cuptiProfilerInitialize), FIND(cuptiProfilerDeInitialize), FIND(cuptiProfilerGetCounterAvailability);
-    FIND(cuptiDeviceGetChipName), FIND(cuptiProfilerHostInitialize), FIND(cuptiProfilerHostDeinitialize);
-    FIND(cuptiProfilerHostConfigAddMetrics), FIND(cuptiProfilerHostGetConfigImageSize), FIND(cuptiProfilerHostGetConfigImage);
-    FIND(cuptiProfilerHostGetNumOfPasses), FIND(cuptiProfilerHostEvaluateToGpuValues), FIND(cuptiRangeProfilerEnable);
-    FIND(cuptiRangeProfilerDisable), FIND(cuptiRangeProfilerGetCounterDataSize);
-    FIND(cuptiRangeProfilerCounterDataImageInitialize), FIND(cuptiRangeProfilerSetConfig), FIND(cuptiRangeProfilerStart);
-    FIND(cuptiRangeProfilerStop), FIND(cuptiRangeProfilerPushRange), FIND(cuptiRangeProfilerPopRange);
-    FIND(cuptiRangeProfilerDecodeData), FIND(cuptiRangeProfilerGetCounterDataInfo);
-#endif
-#undef FIND
-    return all;
-}
-
-/* 13 of 130001, 12 of the numbers that CUDA 12 counted in. */
-static int major_of(uint32_t version)
-{
-    return version >= 100000 ? (int)(version / 10000) : 12;
-}
-
 struct cupti *cupti_on(const struct cupti_api *api)
 {
     struct cupti *c = must_alloc(1, sizeof *c);
@@ -333,25 +270,13 @@ struct cupti *cupti_on(const struct cupti_api *api)
 
 struct cupti *cupti_open(char *ret_why, size_t size)
 {
-    uint32_t version = 0;
-    void *library = open_library();
-    if (!library) {
-        text(ret_why, size, "no CUPTI (libcupti.so): install the toolkit's cuda-cupti package, or set LD_LIBRARY_PATH to it");
-        return NULL;
-    }
     struct cupti *c = cupti_on(NULL);
-    c->library = library;
     c->api = &c->own;
-    if (!find_all(library, &c->own) || c->own.cuptiGetVersion(&version) || major_of(version) != major_of(CUPTI_API_VERSION)) {
-        text(ret_why, size, "the libcupti.so found is of another major version (%u) than the toolkit of this build (%u)", version,
-            (unsigned)CUPTI_API_VERSION);
-        cupti_close(c);
-        return NULL;
-    }
-    return c;
+    if (!cupti_load(&c->own, ret_why, size)) return c;
+    cupti_close(c);
+    return NULL;
 }
 
-/* The library stays: it may have put hooks into the driver, and another tool may use it. */
 void cupti_close(struct cupti *c)
 {
     if (!c) return;
