@@ -7,11 +7,5 @@
 KERNEL = {
     FOR_OP(attn),
     .note = "one gathered KV block serves all heads by matrix products: AMX tiles, AVX512-BF16 or fp32 vectors",
-    .engine = HOST,
-    .growth = {{"ctx", 0}},
-    .tunable = {{"path", {AUTO}, AUTO, ANY}},   /* see enum path; other values are for tests and comparisons */
-    .workspace = mma_workspace,
-    .open = mma_open,
-    .close = mma_close,
-    .launch = mma_launch,
+    MMA_FIELDS,
 };

@@ -8,14 +8,12 @@
  * The products are those of host_products.h. bf16 operands are read as pairs: kv as it lies in product 1, and interleaved by pairs
  * of rows in product 2; for fp32 ones rows are widened once.
  */
-#include <errno.h>
 #include <math.h>
 #include <omp.h>
-#include <stdlib.h>
 
 #include "host.h"
 #include "attn/host_lists.h"
-#include "attn/host_products.h"
+#include "attn/host_paths.h"
 
 /* STRIDE: of rows of 512 elements of 4 bytes, off the power of two that would put all rows into the same few sets of a cache. */
 enum { D = ATTN_D, ROWS = 128, STRIDE = D + 16, KV_STRIDE = D / 2 + 16, LEAST_SPLIT = 16 };
@@ -273,37 +271,23 @@ static void mma_run(const struct mma *x, int32_t threads, bool tiles)
     }
 }
 
-/* What this machine has: found out once, since asking takes longer than a small launch. */
-struct mma_state {
-    enum path best;
-    bool      has[PATHS];
-};
-
-static int mma_open(const struct problem *p, const struct device *device, void **state)
-{
-    (void)p, (void)device;
-    struct mma_state *ret = calloc(1, sizeof *ret);
-    if (!ret) return ENOMEM;
-    for (enum path path = PORTABLE; path < PATHS; path++) ret->has[path] = mma_has(path);
-    ret->best = ret->has[AMX] ? AMX : ret->has[AVX512_BF16] && mma_prefers_pairs() ? AVX512_BF16 : PORTABLE;
-    *state = ret;
-    return 0;
-}
-
-static void mma_close(void *state) { free(state); }
-
-/* ENOTSUP where `path` asks for instructions that this processor lacks. */
 static int mma_launch(const struct call *c)
 {
-    const struct mma_state *machine = c->state;
-    enum path path = c->tune[0] == AUTO ? machine->best : (enum path)c->tune[0];
-    if (!machine->has[path]) return ENOTSUP;
+    enum path path;
+    int error = paths_choose(c, &path);
+    if (error) return error;
     const struct problem *p = c->problem;
     struct mma x = {
-        .call = c, .caches = caches_of(c), .gemm = mma_gemm(path), .pairs = path == AMX || path == AVX512_BF16,
+        .call = c, .caches = caches_of(c), .gemm = mma_gemm(path), .pairs = path_takes_pairs(path),
         .batch = p->dim[ATTN_BATCH], .heads = p->dim[ATTN_HEADS], .lanes = mma_lanes(p),
         .splits = mma_splits(p, c->device->sm_count, MMA_SPLITS(c->tune)), .quantum = path == AMX ? 32 : 8,
     };
     mma_run(&x, c->device->sm_count, path == AMX);
     return 0;
 }
+
+/* A kernel's fields, whatever the format, where it has no other tunable. See enum path; values but AUTO are for tests and
+ * comparisons. */
+#define MMA_FIELDS                                                                                 \
+    .engine = HOST, .growth = {{"ctx", 0}}, .tunable = {{"path", {AUTO}, AUTO, ANY}},              \
+    .workspace = mma_workspace, .open = paths_open, .close = paths_close, .launch = mma_launch

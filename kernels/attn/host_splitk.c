@@ -16,7 +16,7 @@ KERNEL = {
     .growth = {{"ctx", 0}},
     .tunable = {{"path", {AUTO}, AUTO, ANY}, {"splits", {0}, 0, 64}},
     .workspace = mma_workspace,
-    .open = mma_open,
-    .close = mma_close,
+    .open = paths_open,
+    .close = paths_close,
     .launch = mma_launch,
 };

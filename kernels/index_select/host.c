@@ -35,7 +35,7 @@ KERNEL = {
     .growth = {{"k", 0}},
     .tunable = {{"path", {AUTO}, AUTO, ANY}},
     .workspace = select_workspace,
-    .open = score_open,
-    .close = score_close,
+    .open = paths_open,
+    .close = paths_close,
     .launch = select_launch,
 };

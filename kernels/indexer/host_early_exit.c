@@ -37,7 +37,7 @@ KERNEL = {
     .promises = CLEAN,
     .growth = {{"max_ctx", 1}},
     .tunable = {{"path", {AUTO}, AUTO, ANY}},
-    .open = score_open,
-    .close = score_close,
+    .open = paths_open,
+    .close = paths_close,
     .launch = early_exit_launch,
 };

@@ -109,3 +109,9 @@ static int full_launch(const struct call *c)
     }
     return 0;
 }
+
+/* A kernel's fields, whatever the format. */
+#define FULL_FIELDS                                                                                \
+    .engine = HOST, .promises = CLEAN, .growth = {{"ctx", 0}, {"max_ctx", 1}},                     \
+    .tunable = {{"path", {AUTO}, AUTO, ANY}}, .workspace = full_workspace, .open = paths_open,     \
+    .close = paths_close, .launch = full_launch

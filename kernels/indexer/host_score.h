@@ -4,11 +4,9 @@
  * bf16 operands are read as pairs, keys where they lie; for fp32 ones they are widened first. Then a score is the sum of a row of
  * s, cut off at 0 and weighted.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
-#include "attn/host_products.h"
+#include "attn/host_paths.h"
 
 /* STRIDE: of rows of 128 floats, off the power of two that would put all rows into the same few sets of a cache. */
 enum { D = INDEXER_D, HEADS = INDEXER_HEADS, PAGE = INDEXER_PAGE, STRIDE = D + 16, QUANTUM = 16 };
@@ -29,33 +27,12 @@ struct score_scratch {
     float    w[HEADS];
 };
 
-/* What this machine has: found out once, since asking takes longer than a small launch. */
-struct score_state {
-    enum path best;
-    bool      has[PATHS];
-};
-
-static int score_open(const struct problem *p, const struct device *device, void **state)
-{
-    (void)p, (void)device;
-    struct score_state *ret = calloc(1, sizeof *ret);
-    if (!ret) return ENOMEM;
-    for (enum path path = PORTABLE; path < PATHS; path++) ret->has[path] = mma_has(path);
-    ret->best = ret->has[AMX] ? AMX : ret->has[AVX512_BF16] && mma_prefers_pairs() ? AVX512_BF16 : PORTABLE;
-    *state = ret;
-    return 0;
-}
-
-static void score_close(void *state) { free(state); }
-
-/* ENOTSUP where tunable `path`, the first, asks for instructions that this processor lacks. */
 static int score_begin(const struct call *c, struct scorer *ret)
 {
-    const struct score_state *machine = c->state;
-    enum path path = c->tune[0] == AUTO ? machine->best : (enum path)c->tune[0];
-    if (!machine->has[path]) return ENOTSUP;
-    *ret = (struct scorer){mma_gemm(path), path == AMX || path == AVX512_BF16, path == AMX};
-    return 0;
+    enum path path;
+    int error = paths_choose(c, &path);
+    if (!error) *ret = (struct scorer){mma_gemm(path), path_takes_pairs(path), path == AMX};
+    return error;
 }
 
 /* length[b], at least 0 */

@@ -6,12 +6,5 @@
 KERNEL = {
     FOR_OP(indexer_fp8),
     .note = "gather, cast, product, relu, weight, sum, scale and mask over the whole maximum, each a pass of its own",
-    .engine = HOST,
-    .promises = CLEAN,
-    .growth = {{"ctx", 0}, {"max_ctx", 1}},
-    .tunable = {{"path", {AUTO}, AUTO, ANY}},
-    .workspace = full_workspace,
-    .open = score_open,
-    .close = score_close,
-    .launch = full_launch,
+    FULL_FIELDS,
 };

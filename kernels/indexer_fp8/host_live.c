@@ -10,7 +10,7 @@ KERNEL = {
     .engine = HOST,
     .tunable = {{"path", {AUTO}, AUTO, ANY}},
     .workspace = live_workspace,
-    .open = score_open,
-    .close = score_close,
+    .open = paths_open,
+    .close = paths_close,
     .launch = live_launch,
 };

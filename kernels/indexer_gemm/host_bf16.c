@@ -10,6 +10,6 @@ KERNEL = {
     .tunable = {{"path", {AUTO}, AUTO, ANY}},   /* see enum path; other values are for tests and comparisons */
     .workspace = score_workspace,
     .open = score_open,
-    .close = score_close,
+    .close = paths_close,
     .launch = score_launch,
 };

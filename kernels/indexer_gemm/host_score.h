@@ -4,13 +4,11 @@
  *  A thread takes pieces of a request. Keys are read where they lie: fp32 rows, or rows of pairs of bf16; they are copied only
  * where a block is short, or where bf16 has to be widened for a processor without bf16 products.
  */
-#include <errno.h>
 #include <omp.h>
-#include <stdlib.h>
 
 #include "indexer_gemm.h"
 #include "kernel.h"
-#include "attn/host_products.h"
+#include "attn/host_paths.h"
 
 enum { HEADS = INDEXER_GEMM_HEADS, D = INDEXER_GEMM_D, ROWS = 64, PIECE = 8 * ROWS, LANES = 16 };
 
@@ -120,34 +118,19 @@ static size_t score_workspace(const struct problem *p, const struct device *devi
     return (size_t)device->sm_count * sizeof(struct scratch);
 }
 
-/* The best path of this processor: found out once, since asking takes longer than a small launch. */
-struct score_state {
-    enum path best;
-    bool      has[PATHS];
-};
-
 static int score_open(const struct problem *p, const struct device *device, void **state)
 {
     (void)p, (void)device;
-    struct score_state *ret = calloc(1, sizeof *ret);
-    if (!ret) return ENOMEM;
-    for (enum path path = PORTABLE; path < PATHS; path++)
-        ret->has[path] = mma_has(path) && (SCORE_BF16 || (path != AMX && path != AVX512_BF16));
-    ret->best = ret->has[AMX] ? AMX : ret->has[AVX512_BF16] && mma_prefers_pairs() ? AVX512_BF16 : PORTABLE;
-    *state = ret;
-    return 0;
+    return paths_open_for(SCORE_BF16, state);
 }
 
-static void score_close(void *state) { free(state); }
-
-/* ENOTSUP where `path` asks for instructions that this processor, or this format, lacks. */
 static int score_launch(const struct call *c)
 {
-    const struct score_state *machine = c->state;
-    enum path path = c->tune[0] == AUTO ? machine->best : (enum path)c->tune[0];
-    if (!machine->has[path]) return ENOTSUP;
+    enum path path;
+    int error = paths_choose(c, &path);
+    if (error) return error;
     struct score x = {
-        .call = c, .gemm = mma_gemm(path), .pairs = path == AMX || path == AVX512_BF16, .quantum = path == AMX ? 32 : 8,
+        .call = c, .gemm = mma_gemm(path), .pairs = path_takes_pairs(path), .quantum = path == AMX ? 32 : 8,
         .entries = indexer_gemm_entries(c->problem),
     };
     x.pieces = (x.entries + PIECE - 1) / PIECE;
