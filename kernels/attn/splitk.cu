@@ -1,9 +1,11 @@
 /* attn/splitk: the KV list of a (request, 16 to 64 heads) in `splits` parts, one a block at a time; a second kernel merges them.
- * Heads a block and splits are chosen on the host from shape and SM count, so that every SM has as little to do as can be and no
- * more; live lengths, which only the device knows, move the cuts but not the grid. One split writes the result directly.
- * Limit: shared memory and tensor cores by mma.sync where a block has 64 heads; the merge's 2 KB a head and part where it has few.
+ * Heads a block, splits and the products' instruction are chosen on the host from shape and device, so that every SM has as little
+ * to do as can be and no more; live lengths, which only the device knows, move the cuts but not the grid. One split writes the
+ * result directly.
+ * Limit: the gather where wgmma takes 64 heads a block, shared memory where mma.sync does; the merge's 2 KB a head and part.
  */
 #include "splitk_wide.cuh"
+#include "wgmma_ring.cuh"
 
 template <class S> struct split_block {
     const attn_args    &a;
@@ -164,6 +166,16 @@ static __global__ void __launch_bounds__(S::THREADS, 1) attn_splitk_wide(const _
     }
 }
 
+template <class S>
+static __global__ void __launch_bounds__(S::THREADS, 1) attn_splitk_wgmma(const __grid_constant__ attn_args a,
+    const __grid_constant__ partials p, const __grid_constant__ split_counts counts) {
+    extern __shared__ __align__(1024) char wgmma_bytes[];
+    if constexpr (WGMMA_IS_THERE) {
+        combine_may_start();
+        wgmma_block<S, wgmma_bf16_ring<S>>(a, {counts.items, counts.groups, counts.splits}, p, *(wgmma_shared<S> *)wgmma_bytes);
+    }
+}
+
 struct choice {
     const void *kernel;
     int64_t     shared;
@@ -180,7 +192,14 @@ template <int STAGES> static choice choice_wide(void) {
     return {(const void *)attn_splitk_wide<S>, (int64_t)sizeof(mma_shared<S>), S::HEADS, S::THREADS};
 }
 
-enum { NARROW, MIDDLE, WIDE, WIDTHS };
+template <int TILE, int KEPT> static choice choice_wgmma(void) {
+    using S = wgmma_shape<TILE, KEPT>;
+    return {(const void *)attn_splitk_wgmma<S>, (int64_t)sizeof(wgmma_shared<S>), S::HEADS, S::THREADS};
+}
+
+/* Kinds of blocks: 16, 32 and 64 heads by mma.sync; 64 by wgmma in tiles of 64 keys and of 32. As sets: bit 1 << kind. */
+enum { NARROW, MIDDLE, WIDE, WGMMA_64, WGMMA_32, WIDTHS };
+enum { BY_MMA = 1 << NARROW | 1 << MIDDLE | 1 << WIDE, ALL = (1 << WIDTHS) - 1 };
 
 /* What fits the device's shared memory: 227 KB (sm_90, sm_100), 160 KB (sm_80), 99 KB (sm_86, sm_89, sm_120). */
 static choice choice_by_size(int width, const struct device *d) {
@@ -188,6 +207,8 @@ static choice choice_by_size(int width, const struct device *d) {
         {choice_of<1, 6, 2>(), choice_of<1, 4, 1>(), choice_of<1, 2, 1>()},
         {choice_of<2, 5, 2>(), choice_of<2, 4, 1>(), choice_of<2, 2, 1>()},
         {choice_wide<4>(), choice_wide<4>(), choice_wide<4>()},
+        {choice_wgmma<64, 16>(), choice_wgmma<64, 16>(), choice_wgmma<64, 16>()},
+        {choice_wgmma<32, 16>(), choice_wgmma<32, 16>(), choice_wgmma<32, 16>()},
     };
     for (int i = 0; i < 2; i++)
         if (by_size[width][i].shared <= d->smem_bytes)
@@ -200,33 +221,53 @@ struct split_plan {
     int32_t groups, splits;
 };
 
-/* Nanoseconds that a plan ought to take: one start (lengths, slots, first rows, q, one after another), then rounds of tiles, a gap
- * between two; at least what memory needs; the merge, which loads 8 parts at a time and moves all. Fitted on an H200. */
+/* Nanoseconds of a kind of block: one start (lengths, slots, first rows, q, one after another), a tile, and a gap between two
+ * items. Fitted on an H200. */
+struct pace {
+    int64_t start, tile, gap;
+    int32_t keys;  /* a tile */
+};
+static const struct pace paces[WIDTHS] = {
+    {6800, 750, 1000, 32}, {6800, 1160, 1000, 32}, {6800, 1940, 1000, 32}, {6800, 1500, 1500, 64}, {6800, 900, 1500, 32},
+};
+
+/* Nanoseconds that a plan ought to take: a start, then rounds of tiles, or what memory needs if that is more; the merge, which loads
+ * 8 parts at a time and moves all. */
 static int64_t plan_cost(const struct problem *p, const struct device *d, const split_plan &plan) {
-    const int64_t start = 6800, tile[WIDTHS] = {750, 1160, 1940}, gap = 1000, merge = 800;
-    const int64_t batch = p->dim[ATTN_BATCH], n = p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK], tiles = (n + 31) / 32;
+    const int64_t merge = 800, bytes_per_us = 4500000, moved_per_us = 2100000;
+    const struct pace pace = paces[plan.width];
+    const int64_t batch = p->dim[ATTN_BATCH], n = p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK], tiles = (n + pace.keys - 1) / pace.keys;
     const int64_t items = batch * plan.groups * plan.splits, rounds = (items + d->sm_count - 1) / d->sm_count;
-    const int64_t compute = start + rounds * ((tiles + plan.splits - 1) / plan.splits * tile[plan.width] + gap) - gap;
-    const int64_t memory = batch * n * ROW_BYTES / 4500 + start;
-    const int64_t moved = batch * p->dim[ATTN_HEADS] * plan.splits * (ATTN_D * 4);
-    return (compute > memory ? compute : memory) + (plan.splits > 1 ? (plan.splits + 7) / 8 * merge + moved / 2100 : 0);
+    const int64_t compute = rounds * ((tiles + plan.splits - 1) / plan.splits * pace.tile + pace.gap) - pace.gap;
+    const int64_t memory = batch * n * ROW_BYTES * 1000 / bytes_per_us;
+    const int64_t moved = batch * p->dim[ATTN_HEADS] * plan.splits * (ATTN_D * 4) * 1000 / moved_per_us;
+    return pace.start + (compute > memory ? compute : memory) + (plan.splits > 1 ? (plan.splits + 7) / 8 * merge + moved : 0);
 }
 
-enum { SPLITS, BLOCK_HEADS };  /* tunables; 0: whichever is best */
+enum { SPLITS, BLOCK_HEADS, PATH };  /* tunables; 0: whichever is best */
 
-/* widths: how many of enum's there is code for. */
-static split_plan plan_of(const struct problem *p, const struct device *d, const int32_t *tune, int widths) {
+/* Those of `there` that tunable path leaves. */
+static int kinds_of(const int32_t *tune, int there) {
+    static const int wanted[] = {BY_MMA, BY_MMA, 1 << WGMMA_64, 1 << WGMMA_32};
+    return wanted[tune[PATH]] & there ? wanted[tune[PATH]] & there : BY_MMA & there;
+}
+
+/* there: the set of kinds that there is code for. */
+static split_plan plan_of(const struct problem *p, const struct device *d, const int32_t *tune, int there) {
     const int64_t heads = p->dim[ATTN_HEADS];
     const int32_t wish = tune[SPLITS];
+    const int kinds = kinds_of(tune, there);
     split_plan best = {};
     int64_t least = INT64_MAX;
-    for (int width = NARROW; width < widths; width++) {
+    int32_t widest = 0;
+    for (int width = NARROW; width < WIDTHS; width++) {
         const choice c = choice_by_size(width, d);
         const bool wanted = tune[BLOCK_HEADS] ? tune[BLOCK_HEADS] >= c.heads : c.heads / 2 < heads;
-        if (c.shared > d->smem_bytes || (width > NARROW && !wanted))
+        if (!(kinds >> width & 1) || c.shared > d->smem_bytes || (width > NARROW && tune[PATH] < 2 && !wanted))
             continue;
-        if (tune[BLOCK_HEADS])
+        if (tune[BLOCK_HEADS] && c.heads > widest)
             least = INT64_MAX;  /* the widest that is no wider than that */
+        widest = c.heads;
         for (int32_t splits = wish ? wish : 1; splits <= (wish ? wish : COMBINE_SPLITS); splits++) {
             const split_plan plan = {width, (int32_t)((heads + c.heads - 1) / c.heads), splits};
             const int64_t cost = plan_cost(p, d, plan);
@@ -244,17 +285,22 @@ static const char *unfit(const struct problem *p, const struct device *d) {
     return choice_by_size(NARROW, d).shared > d->smem_bytes ? "needs 80 KB of shared memory a block" : NULL;
 }
 
-/* Of both, since only open can ask whether there is code for wide blocks. */
+/* Of whatever there may be code for, which only open can ask. */
 static size_t workspace(const struct problem *p, const struct device *d, const int32_t *tune) {
-    const size_t all = partials_bytes(p, plan_of(p, d, tune, WIDTHS).splits), narrow = partials_bytes(p, plan_of(p, d, tune,
-        MIDDLE).splits);
-    return all > narrow ? all : narrow;
+    static const int there[] = {ALL, BY_MMA, 1 << NARROW};
+    size_t most = 0;
+    for (size_t i = 0; i < sizeof there / sizeof *there; i++) {
+        const size_t bytes = partials_bytes(p, plan_of(p, d, tune, there[i]).splits);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
 }
 
-/* state: how many widths there is code for. A body that does not fit the registers is empty and needs few: see fits_registers. */
+/* state: the kinds of blocks there is code for. A body that does not fit the registers or lacks its instructions is empty and needs
+ * few. */
 static int open_(const struct problem *p, const struct device *d, void **state) {
     (void)p;
-    int widths = 0;
+    int there = 0;
     for (int width = NARROW; width < WIDTHS; width++) {
         const choice c = choice_by_size(width, d);
         if (c.shared > d->smem_bytes)
@@ -266,9 +312,9 @@ static int open_(const struct problem *p, const struct device *d, void **state) 
         if (error != cudaSuccess)
             return error;
         if (width == NARROW || code.numRegs > 64)
-            widths = width + 1;
+            there |= 1 << width;
     }
-    *state = (void *)(intptr_t)widths;
+    *state = (void *)(intptr_t)there;
     return cudaSuccess;
 }
 
@@ -289,7 +335,7 @@ KERNEL = {
     FOR_OP(attn),
     .note = "the KV list in `splits` parts (0: chosen by shape) for 16 to 64 heads a block, merged by log-sum-exp",
     .engine = CUDA,
-    .tunable = {{"splits", {0}, 0, COMBINE_SPLITS}, {"block_heads", {0}, 0, 64}},
+    .tunable = {{"splits", {0}, 0, COMBINE_SPLITS}, {"block_heads", {0}, 0, 64}, {"path", {0}, 0, 3}},
     .unfit = unfit,
     .workspace = workspace,
     .open = open_,

@@ -20,7 +20,8 @@ static __device__ __forceinline__ uint64_t wgmma_rows_at(uint32_t shared) {
     return (uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 16 | (shared & 0x3ffff) >> 4;
 }
 
-/* A B operand whose sums run across its rows: columns 64 and on are in the next panel, PANEL bytes further on. 16 rows further: + 128. */
+/* A B operand whose sums run across its rows: columns 64 and on are in the next panel, PANEL bytes further on. 16 rows further
+ * down: + 128. */
 template <int PANEL> static __device__ __forceinline__ uint64_t wgmma_columns_at(uint32_t shared) {
     return (uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)(PANEL >> 4) << 16 | (shared & 0x3ffff) >> 4;
 }
@@ -44,6 +45,13 @@ static __device__ __forceinline__ void wgmma_publish(void) {
 static __device__ __forceinline__ void wgmma_finish(void) {
 #if WGMMA_IS_THERE
     asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+#endif
+}
+
+/* Among the 128 threads of one warpgroup; id: of the named barrier. */
+static __device__ __forceinline__ void wgmma_team_sync(int id) {
+#if WGMMA_IS_THERE
+    asm volatile("bar.sync %0, 128;" ::"r"(id) : "memory");
 #endif
 }
 
@@ -71,8 +79,8 @@ template <int N> static __device__ __forceinline__ void wgmma_hold(float (&c)[N]
     "%62, %63}, "
 
 /* c[64 x 32 or 64] = (add ? c : 0) + a[64 x 16] * b[32 or 64 x 16]^T by a warpgroup, warp w rows 16 w and on. With g = lane / 4 and
- * t = lane % 4: c[4 n + i] is row g + i / 2 * 8, column 8 n + 2 t + i % 2. Fragments of a, where it comes in registers, are those of
- * mma_bf16; nothing may change them before wgmma_finish. */
+ * t = lane % 4: c[4 n + i] is row g + i / 2 * 8, column 8 n + 2 t + i % 2. a in registers: fragments as of mma_bf16, which nothing
+ * may change before wgmma_finish. */
 static __device__ __forceinline__ void wgmma_scores(float (&c)[16], uint64_t a, uint64_t b, bool add) {
 #if WGMMA_IS_THERE
     asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %18, 0;\n"
@@ -83,7 +91,8 @@ static __device__ __forceinline__ void wgmma_scores(float (&c)[16], uint64_t a, 
 static __device__ __forceinline__ void wgmma_scores(float (&c)[16], const uint32_t (&a)[4], uint64_t b, bool add) {
 #if WGMMA_IS_THERE
     asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %21, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 " SUMS_16 "{%16, %17, %18, %19}, %20, add, 1, 1, 0;\n}"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 " SUMS_16
+                 "{%16, %17, %18, %19}, %20, add, 1, 1, 0;\n}"
                  : OF_16(c, 0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add));
 #endif
 }
@@ -97,7 +106,8 @@ static __device__ __forceinline__ void wgmma_scores(float (&c)[32], uint64_t a, 
 static __device__ __forceinline__ void wgmma_scores(float (&c)[32], const uint32_t (&a)[4], uint64_t b, bool add) {
 #if WGMMA_IS_THERE
     asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %37, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " SUMS_32 "{%32, %33, %34, %35}, %36, add, 1, 1, 0;\n}"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " SUMS_32
+                 "{%32, %33, %34, %35}, %36, add, 1, 1, 0;\n}"
                  : OF_32(c, 0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add));
 #endif
 }

@@ -1,5 +1,5 @@
-/* Of wgmma.cuh: the warpgroup that makes scores and weights. Warp w has heads 16 w and on, a thread two of them, of each 8 keys of a
- * tile two: S never leaves the registers.
+/* Of wgmma.cuh: the warpgroup that makes scores and weights. Warp w has heads 16 w and on, a thread two of them, and of each 8 keys
+ * two: S never leaves the registers.
  */
 #ifndef KBENCH_ATTN_WGMMA_SCORE_CUH
 #define KBENCH_ATTN_WGMMA_SCORE_CUH
@@ -25,7 +25,7 @@ template <class S> struct wgmma_scorer {
         return warp() * 16 + half * 8 + lane_id() / 4;
     }
     static __device__ __forceinline__ void sync() {
-        asm volatile("bar.sync 1, %0;" ::"n"(S::TEAM) : "memory");
+        wgmma_team_sync(1);
     }
 
     /* Whether q of k-step `step` is in registers: they and those that aren't take turns. */
@@ -102,7 +102,7 @@ template <class S> struct wgmma_scorer {
             sum[i % 4 / 2] += s[i];
         }
         barrier_wait(shared_address(&sh.taken[token.at]), token.parity ^ 1);
-        const uint32_t to = (put ^ (S::TILE == 32 ? token.at % 2 * 64 : 0)) + (S::TILE == 32 ? token.at / 2 : token.at) * (int)sizeof sh.p[0];
+        const uint32_t to = (put ^ S::weights_at(token.at) % 128) + S::weights_at(token.at) / 128 * 128;
 #pragma unroll
         for (int n = 0; n < NT; n += 2) {
             const float *x = s + 4 * n;

@@ -53,11 +53,14 @@ template <class S> struct wgmma_sums {
         for (int half = 0; half < 2; half++)
             if (half ? there1 : there0)
 #pragma unroll
-                for (int n = 0; n < 32; n++)
-                    __stcg((float2 *)(to + half * eight + n * 8), make_float2(o[n / 16][n % 16 * 4 + half * 2], o[n / 16][n % 16 * 4 + half * 2 + 1]));
+                for (int n = 0; n < 32; n++) {
+                    const float *x = o[n / 16] + n % 16 * 4 + half * 2;
+                    __stcg((float2 *)(to + half * eight + n * 8), make_float2(x[0], x[1]));
+                }
     }
 
-    /* As bf16, times f: 64 bytes a quad and store. to: of the thread's first head and the quad's first element, plus 16 bytes a lane. */
+    /* As bf16, times f0 and f1: 64 bytes a quad and store. to: of the thread's first head and the quad's first element, plus 16
+     * bytes a lane. */
     __device__ __forceinline__ void write_bf16(char *to, int64_t eight, bool there0, bool there1, float f0, float f1) const {
 #pragma unroll
         for (int half = 0; half < 2; half++)
@@ -94,8 +97,7 @@ static __device__ __forceinline__ void wgmma_sum(const attn_args &a, wgmma_share
             wgmma_publish();
             if (i > range.begin)
                 sums.scale(sh.old[token.at][head], sh.old[token.at][head + 8]);
-            const uint32_t part = S::TILE == 32 ? token.at / 2 * (int)sizeof sh.p[0] + token.at % 2 * 64 : token.at * (int)sizeof sh.p[0];
-            sums.tile(weight + part, value + from.at * S::STAGE_BYTES);
+            sums.tile(weight + S::weights_at(token.at), value + from.at * S::STAGE_BYTES);
             wgmma_arrive(sh.empty[from.at]);
             if (lane == 0)
                 barrier_arrive(shared_address(&sh.taken[token.at]));
