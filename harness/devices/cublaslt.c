@@ -4,11 +4,11 @@
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base.h"
 #include "cuda_ceilings.h"
 #include "cuda_kernels.h"
+#include "library.h"
 
 enum { WORKSPACE = 64 << 20 };
 
@@ -38,19 +38,15 @@ static void *open_library(void)
 {
     static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so",
                                         "/usr/local/cuda/lib64/libcublasLt.so.13", "/usr/local/cuda/lib64/libcublasLt.so.12"};
-    void *library = NULL;
-    for (int i = 0; i < COUNT(names) && !library; i++) library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    return library;
+    return library_open(COUNT(names), names);
 }
 
 static bool open_lt(struct lt *lt)
 {
     lt->library = open_library();
     if (!lt->library) return false;
-    void *symbol;
 #define FIND(name) \
-    if (!(symbol = dlsym(lt->library, #name))) return false; \
-    memcpy(&lt->name, &symbol, sizeof symbol)
+    if (!library_find(lt->library, #name, &lt->name)) return false
     FIND(cublasLtCreate);
     FIND(cublasLtDestroy);
     FIND(cublasLtMatmulDescCreate);

@@ -8,6 +8,7 @@
 
 #include "base.h"
 #include "cupti_api.h"
+#include "library.h"
 #include "nvtx.h"
 
 /* Records as this toolkit has them; later ones of the same major version only grow. */
@@ -211,7 +212,7 @@ static void shorten_names(struct cupti *c)
 {
     char *(*demangle)(const char *, char *, size_t *, int *) = NULL;
     void *runtime = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);   /* C++'s own, which a C program may lack */
-    if (runtime) cupti_find(runtime, "__cxa_demangle", &demangle);
+    if (runtime) library_find(runtime, "__cxa_demangle", &demangle);
     for (size_t at = 0; at < c->names_n;) {
         char *name = c->names + at, shorter[RECORD_NAME];
         size_t length = strlen(name);

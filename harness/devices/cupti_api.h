@@ -4,7 +4,6 @@
 #define KBENCH_CUPTI_API_H
 
 #include <cupti.h>
-#include <stdbool.h>
 
 /* The range profiler came with CUDA 12.6. Its host half has a header for C++ alone: these are its parameters as C has them, in the
  * order of the library's. */
@@ -115,8 +114,6 @@ char *cupti_error_text(const struct cupti_api *, const char *what, CUptiResult, 
 
 /* Fills the struct from the library that is found. 0, or non-zero and why in ret_why. */
 int   cupti_load(struct cupti_api *ret, char *ret_why, size_t size);
-/* dlsym gives void *, ISO C wants it copied into a function pointer. */
-bool  cupti_find(void *library, const char *name, void *ret_function);
 
 /* Which functions a handle works on. */
 struct cupti;

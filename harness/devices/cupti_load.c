@@ -1,10 +1,9 @@
 /* CUPTI's library: where it may lie, its functions, and what its errors mean to a user. */
 #include "cupti_api.h"
 
-#include <dlfcn.h>
-#include <string.h>
 
 #include "base.h"
+#include "library.h"
 
 char *cupti_error_text(const struct cupti_api *api, const char *what, CUptiResult error, char *ret, size_t size)
 {
@@ -24,25 +23,16 @@ char *cupti_error_text(const struct cupti_api *api, const char *what, CUptiResul
     }
 }
 
-bool cupti_find(void *library, const char *name, void *ret_function)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(ret_function, &symbol, sizeof symbol);
-    return symbol;
-}
-
 static void *open_library(void)
 {
     static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so",
         "/usr/local/cuda/lib64/libcupti.so.13", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
-    void *library = NULL;
-    for (int i = 0; i < COUNT(names) && !library; i++) library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    return library;
+    return library_open(COUNT(names), names);
 }
 
 static bool find_all(void *library, struct cupti_api *api)
 {
-#define FIND(name) cupti_find(library, #name, &api->name)
+#define FIND(name) library_find(library, #name, &api->name)
     bool all = FIND(cuptiGetResultString) && FIND(cuptiGetVersion) && FIND(cuptiSubscribe) && FIND(cuptiUnsubscribe) &&
         FIND(cuptiEnableCallback) && FIND(cuptiGetGraphNodeId) && FIND(cuptiActivityRegisterCallbacks) &&
         FIND(cuptiActivityEnable) && FIND(cuptiActivityDisable) && FIND(cuptiActivityFlushAll) &&

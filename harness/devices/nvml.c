@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "library.h"
 
 enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, SENSOR_GPU = 0 };   /* NVML's numbers */
 
@@ -26,14 +27,6 @@ struct nvml {
     int (*processes)(void *, unsigned *, struct process *);
 };
 
-/* dlsym gives void *, ISO C wants it copied into a function pointer. False where the library lacks it. */
-static bool find(void *library, const char *name, void *ret_function)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(ret_function, &symbol, sizeof symbol);
-    return symbol;
-}
-
 /* CUDA names a MIG instance by the same bytes, NVML by another word before them. */
 static bool find_device(void *library, int (*by_uuid)(const char *, void **), const char *uuid, void **ret)
 {
@@ -42,7 +35,7 @@ static bool find_device(void *library, int (*by_uuid)(const char *, void **), co
     int (*whole)(void *, void **);
     if (!by_uuid(uuid, ret)) return true;
     text(mig, sizeof mig, "MIG-%s", strncmp(uuid, "GPU-", 4) ? uuid : uuid + 4);
-    if (by_uuid(mig, &instance) || !find(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", &whole)) return false;
+    if (by_uuid(mig, &instance) || !library_find(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", &whole)) return false;
     return !whole(instance, ret);
 }
 
@@ -51,20 +44,20 @@ struct nvml *nvml_open(const char *uuid)
     int (*init)(void), (*by_uuid)(const char *, void **);
     struct nvml nvml = {.library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)};
     if (!nvml.library) return NULL;
-    bool all = find(nvml.library, "nvmlInit_v2", &init) && find(nvml.library, "nvmlDeviceGetHandleByUUID", &by_uuid) &&
-               find(nvml.library, "nvmlShutdown", &nvml.shutdown) && find(nvml.library, "nvmlSystemGetDriverVersion",
-                   &nvml.driver) &&
-               find(nvml.library, "nvmlDeviceGetClockInfo", &nvml.clock) &&
-               find(nvml.library, "nvmlDeviceGetPowerUsage", &nvml.power) &&
-               find(nvml.library, "nvmlDeviceGetTemperature", &nvml.temperature);
+    const struct { const char *name; void *function; } needed[] = {
+        {"nvmlInit_v2", &init}, {"nvmlDeviceGetHandleByUUID", &by_uuid}, {"nvmlShutdown", &nvml.shutdown},
+        {"nvmlSystemGetDriverVersion", &nvml.driver}, {"nvmlDeviceGetClockInfo", &nvml.clock},
+        {"nvmlDeviceGetPowerUsage", &nvml.power}, {"nvmlDeviceGetTemperature", &nvml.temperature}};
+    bool all = true;
+    for (int i = 0; i < COUNT(needed); i++) all &= library_find(nvml.library, needed[i].name, needed[i].function);
     if (!all || init() || !find_device(nvml.library, by_uuid, uuid, &nvml.device)) {
         dlclose(nvml.library);
         return NULL;
     }
-    if (!find(nvml.library, "nvmlDeviceGetCurrentClocksEventReasons", &nvml.held))
-        find(nvml.library, "nvmlDeviceGetCurrentClocksThrottleReasons", &nvml.held);
-    if (!find(nvml.library, "nvmlDeviceGetComputeRunningProcesses_v3", &nvml.processes))
-        find(nvml.library, "nvmlDeviceGetComputeRunningProcesses_v2", &nvml.processes);
+    if (!library_find(nvml.library, "nvmlDeviceGetCurrentClocksEventReasons", &nvml.held))
+        library_find(nvml.library, "nvmlDeviceGetCurrentClocksThrottleReasons", &nvml.held);
+    if (!library_find(nvml.library, "nvmlDeviceGetComputeRunningProcesses_v3", &nvml.processes))
+        library_find(nvml.library, "nvmlDeviceGetComputeRunningProcesses_v2", &nvml.processes);
     struct nvml *ret = must_alloc(1, sizeof *ret);
     *ret = nvml;
     return ret;
