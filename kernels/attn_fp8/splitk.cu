@@ -1,9 +1,10 @@
 /* attn_fp8/splitk: attn_fp8/mma with each request's list cut into `splits` parts of whole tiles, so that a small batch fills the
  * device too. A part leaves fp32 sums in the workspace and a second kernel, launched early, merges them by log-sum-exp; one part
- * writes its result itself.
+ * writes its result itself. By wgmma (sm_90a, tunable `path`) a block has 64 heads and meets each entry once.
  * Limit: a tile's latencies on one SM, times the tiles of the longest part; then launch, first loads and merge, about 10 us.
  */
 #include "mma.cuh"
+#include "wgmma_ring.cuh"
 
 template <class S, bool SPLIT>
 static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_splitk(const __grid_constant__ fp8_args a, fp8_work work,
@@ -14,7 +15,23 @@ static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_splitk(const __
     fp8_run<S, SPLIT>(a, work, parts, *(fp8_shared<S> *)shared_bytes);
 }
 
-enum { TUNE_SPLITS, TUNE_GROUP };
+/* 64 heads a block, by wgmma: an entry is loaded and converted once. */
+using wgmma_block_shape = wgmma_shape<64, 0>;
+
+template <class S>
+static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_splitk_wgmma(const __grid_constant__ fp8_args a,
+                                                                              const __grid_constant__ wgmma_work work,
+                                                                              const __grid_constant__ partials parts) {
+    extern __shared__ __align__(1024) char wgmma_bytes[];
+#if WGMMA_IS_THERE
+    combine_may_start();
+    wgmma_block<S, fp8_wgmma_ring<S, 2>>(a, work, parts, *(wgmma_shared<S> *)wgmma_bytes);
+#endif
+}
+
+enum { TUNE_SPLITS, TUNE_GROUP, TUNE_PATH };
+enum { BY_MMA = 1, BY_WGMMA };                 /* values of TUNE_PATH; 0: the best */
+enum { NARROW, WIDE, WGMMA, SHAPES };          /* 16 and 32 heads a block by mma.sync, 64 by wgmma */
 
 struct shape {
     const void *kernel[2];    /* whole, split */
@@ -28,8 +45,13 @@ template <class S> static shape shape_of(void) {
 }
 
 /* For 227 KB of shared memory (sm_90, sm_100) or 163 KB (sm_80); in 99 KB (sm_86, sm_89, sm_120) 32 heads find no room. */
-static shape shape_for(const struct device *d, bool wide) {
-    const shape deep = wide ? shape_of<fp8_shape<2, 6>>() : shape_of<fp8_shape<1, 8>>();
+static shape shape_for(const struct device *d, int which) {
+    if (which == WGMMA) {
+        const void *kernel = (const void *)attn_fp8_splitk_wgmma<wgmma_block_shape>;
+        return {{kernel, kernel}, (int64_t)sizeof(wgmma_shared<wgmma_block_shape>), wgmma_block_shape::HEADS,
+                wgmma_block_shape::THREADS};
+    }
+    const shape deep = which == WIDE ? shape_of<fp8_shape<2, 6>>() : shape_of<fp8_shape<1, 8>>();
     return deep.shared <= d->smem_bytes ? deep : shape_of<fp8_shape<1, 4>>();
 }
 
@@ -40,24 +62,34 @@ struct choice {
 
 /* Microseconds of a choice, fitted on an H200: rounds of items on an SM, each a start (lengths, slots, first entries, q) and its
  * tiles, one after another; then the merge: a launch, a turn a part, and the parts to L2 and back. */
-static double cost_of(const struct problem *p, const struct device *d, int32_t heads, int32_t splits) {
+static double cost_of(const struct problem *p, const struct device *d, int which, int32_t heads, int32_t splits) {
     const int64_t groups = (p->dim[ATTN_HEADS] + heads - 1) / heads, items = p->dim[ATTN_BATCH] * groups * splits;
-    const int64_t tiles = (p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK] + WARP - 1) / WARP, longest = (tiles + splits - 1) / splits;
-    const double item = heads == 16 ? 6.2 + (double)longest * 1.1 : 8 + (double)longest * 1.4;
+    const int64_t tile = which == WGMMA ? wgmma_block_shape::TILE : WARP;
+    const int64_t tiles = (p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK] + tile - 1) / tile, longest = (tiles + splits - 1) / splits;
+    static const double start[SHAPES] = {6.2, 8, 6}, turn[SHAPES] = {1.1, 1.4, 1.4};
     const double merge = splits == 1 ? 0 : 0.4 + 0.06 * splits + (double)partials_bytes(p, splits) / 2.1e6;
-    return (double)((items + d->sm_count - 1) / d->sm_count) * item + merge;
+    return (double)((items + d->sm_count - 1) / d->sm_count) * (start[which] + (double)longest * turn[which]) + merge;
 }
 
-/* Once a shape: what is cheapest of what the tunables leave open. */
-static choice choose(const struct problem *p, const struct device *d, const int32_t *tune, bool wide_is_there) {
-    choice best = {shape_for(d, false), 1};
+/* Whether the tunables leave a shape open. `group` is for mma.sync; path 0 is mma.sync. */
+static bool is_wanted(const struct problem *p, const int32_t *tune, int which, unsigned there) {
+    if ((tune[TUNE_PATH] == BY_WGMMA && there >> WGMMA & 1) || which == WGMMA)
+        return which == WGMMA && tune[TUNE_PATH] == BY_WGMMA;
+    if (there >> WIDE & 1 && tune[TUNE_GROUP])
+        return (tune[TUNE_GROUP] > 16) == (which == WIDE);
+    return which == NARROW || p->dim[ATTN_HEADS] > 16;
+}
+
+/* Once a shape: what is cheapest of what the tunables leave open. there: bits of the shapes that there is code for. */
+static choice choose(const struct problem *p, const struct device *d, const int32_t *tune, unsigned there) {
+    choice best = {shape_for(d, NARROW), 1};
     double least = INFINITY;
-    for (int wide = 0; wide < (wide_is_there ? 2 : 1); wide++) {
-        const shape shape = shape_for(d, wide);
-        if (wide_is_there && tune[TUNE_GROUP] ? (tune[TUNE_GROUP] > 16) != wide : wide && p->dim[ATTN_HEADS] <= 16)
+    for (int which = NARROW; which < SHAPES; which++) {
+        const shape shape = shape_for(d, which);
+        if (!(there >> which & 1) || !is_wanted(p, tune, which, there))
             continue;
         for (int32_t splits = 1; splits <= COMBINE_SPLITS; splits++) {
-            const double cost = cost_of(p, d, shape.heads, splits);
+            const double cost = cost_of(p, d, which, shape.heads, splits);
             if ((tune[TUNE_SPLITS] == 0 || tune[TUNE_SPLITS] == splits) && cost < least) {
                 best = {shape, splits};
                 least = cost;
@@ -69,37 +101,44 @@ static choice choose(const struct problem *p, const struct device *d, const int3
 
 static const char *unfit(const struct problem *p, const struct device *d) {
     (void)p;
-    return shape_for(d, false).shared > d->smem_bytes ? "needs 98 KB of shared memory a block" : NULL;
+    return shape_for(d, NARROW).shared > d->smem_bytes ? "needs 98 KB of shared memory a block" : NULL;
 }
 
-/* Of both, since only open can ask whether there is code for 32 heads. */
+/* The most of all cases, since only open can ask what there is code for. */
 static size_t workspace(const struct problem *p, const struct device *d, const int32_t *tune) {
-    const size_t narrow = partials_bytes(p, choose(p, d, tune, false).splits);
-    const size_t all = partials_bytes(p, choose(p, d, tune, true).splits);
-    return all > narrow ? all : narrow;
+    size_t most = 0;
+    for (unsigned there = 1; there < 1u << SHAPES; there += 2) {
+        const size_t bytes = partials_bytes(p, choose(p, d, tune, there).splits);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
 }
 
-/* state: NULL where there is no code for 32 heads. */
+/* state: bits of the shapes that there is code for. */
 static int open_(const struct problem *p, const struct device *d, void **state) {
     (void)p;
-    int error = cudaSuccess;
-    bool there[4] = {};
-    for (int i = 0; i < 4 && error == cudaSuccess; i++) {
-        const shape s = shape_for(d, i & 2);
-        error = fp8_open(s.kernel[i & 1], s.shared, &there[i]);
+    int      error = cudaSuccess;
+    unsigned found = 0;
+    for (int which = NARROW; which < SHAPES && error == cudaSuccess; which++) {
+        const shape s = shape_for(d, which);
+        bool there = s.shared <= d->smem_bytes;
+        for (int i = 0; i < 2 && there && error == cudaSuccess; i++)
+            error = fp8_open(s.kernel[i], s.shared, &there);
+        found |= (unsigned)(there || which == NARROW) << which;
     }
-    *state = (void *)(intptr_t)(there[2] && there[3]);
+    *state = (void *)(uintptr_t)found;
     return error;
 }
 
 static int launch(const struct call *call) {
-    const choice c = choose(call->problem, call->device, call->tune, call->state != NULL);
+    const choice c = choose(call->problem, call->device, call->tune, (unsigned)(uintptr_t)call->state);
     fp8_args a = fp8_args_of(call);
-    const int32_t groups = (a.heads + c.shape.heads - 1) / c.shape.heads;
-    fp8_work work = {a.batch * groups * c.splits, groups, c.splits};
+    const int32_t groups = (a.heads + c.shape.heads - 1) / c.shape.heads, items = a.batch * groups * c.splits;
+    fp8_work by_mma = {items, groups, c.splits};
+    wgmma_work by_wgmma = {items, groups, c.splits};
     partials parts = partials_of(call, c.splits);
-    void *args[] = {&a, &work, &parts};
-    const unsigned blocks = (unsigned)(work.items < call->device->sm_count ? work.items : call->device->sm_count);
+    void *args[] = {&a, c.shape.heads == wgmma_block_shape::HEADS ? (void *)&by_wgmma : (void *)&by_mma, &parts};
+    const unsigned blocks = (unsigned)(items < call->device->sm_count ? items : call->device->sm_count);
     const int error = cudaLaunchKernel(c.shape.kernel[c.splits > 1], dim3(blocks), dim3((unsigned)c.shape.threads), args,
                                        (size_t)c.shape.shared, call->stream);
     return error != cudaSuccess || c.splits == 1 ? error : combine_launch(call, a, parts);
@@ -109,7 +148,7 @@ KERNEL = {
     FOR_OP(attn_fp8),
     .note = "attn_fp8/mma with the list in `splits` parts over the SMs (0: by a model of the device), merged by log-sum-exp",
     .engine = CUDA,
-    .tunable = {{"splits", {0}, 0, COMBINE_SPLITS}, {"group", {0}, 0, 32}},
+    .tunable = {{"splits", {0}, 0, COMBINE_SPLITS}, {"group", {0}, 0, 32}, {"path", {0}, 0, 2}},
     .unfit = unfit,
     .workspace = workspace,
     .open = open_,
