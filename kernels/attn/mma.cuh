@@ -9,15 +9,19 @@
  *   sum      O[heads][512] += P * KV: warp w takes 64 elements of d, all heads and keys.
  *
  * Shared memory holds KV rows of 1 KB whose 16-byte chunks are permuted within groups of 8 by swizzle(row).
+ *
+ * Where two groups of heads share a request, a pair of blocks can gather its list once: each fetches half of a tile's rows, and
+ * when they are there gives them to the other, from shared memory to shared memory.
  */
 #ifndef KBENCH_ATTN_MMA_CUH
 #define KBENCH_ATTN_MMA_CUH
 
 #include "attn.cuh"
+#include "pair.cuh"
 
-/* MT: m-tiles of 16 heads. TILE: keys a tile. KEY_WARPS: see above. STAGES: tiles in the ring. */
-template <int MT_, int TILE_, int KEY_WARPS_, int STAGES_> struct mma_shape {
-    static constexpr int MT = MT_, HEADS = MT * 16, TILE = TILE_, STAGES = STAGES_;
+/* MT: m-tiles of 16 heads. TILE: keys a tile. KEY_WARPS: see above. STAGES: tiles in the ring. BLOCKS: 2: a pair gathers. */
+template <int MT_, int TILE_, int KEY_WARPS_, int STAGES_, int BLOCKS_ = 1> struct mma_shape {
+    static constexpr int MT = MT_, HEADS = MT * 16, TILE = TILE_, STAGES = STAGES_, BLOCKS = BLOCKS_;
     static constexpr int WARPS = 8, THREADS = WARPS * WARP;
     static constexpr int KEY_WARPS = KEY_WARPS_, DIM_WARPS = WARPS / KEY_WARPS;
     static constexpr int NT = TILE / KEY_WARPS / 8;          /* n-tiles of 8 keys a warp scores */
@@ -26,9 +30,26 @@ template <int MT_, int TILE_, int KEY_WARPS_, int STAGES_> struct mma_shape {
     static constexpr int LPH = WARP / HPW;                   /* lanes a head */
     static constexpr int WEIGHTS = TILE / LPH;               /* weights a lane makes */
     static constexpr int VEC = WEIGHTS < 4 ? WEIGHTS : 4;    /* of them side by side */
-    static constexpr int TILE_ROWS = TILE / WARPS;           /* rows that a warp copies, */
+    static constexpr int OWN = TILE / BLOCKS;                /* rows of a tile that a block gathers */
+    static constexpr int TILE_ROWS = OWN / WARPS;            /* rows that a warp copies, */
     static constexpr int PASSES = TILE_ROWS / 4;             /* four at a time, 128 bytes of each */
     static_assert(TILE_ROWS % 4 == 0 && WEIGHTS % VEC == 0 && VEC % 2 == 0 && CHUNKS % 2 == 0 && TILE >= 32, "no such shape");
+    static_assert(BLOCKS == 1 || STAGES >= 3, "no time to give rows away");
+
+    /* Of a pair, which works on one item at a time; 0 in a block alone. */
+    static __device__ __forceinline__ int32_t rank() {
+        return BLOCKS == 1 ? 0 : (int32_t)blockIdx.x % BLOCKS;
+    }
+    /* An item is a request and a group of heads, or a pair of groups; the first head of this block's. */
+    static __device__ __forceinline__ int32_t first_head(int32_t item, int32_t groups) {
+        return (item % groups * BLOCKS + rank()) * HEADS;
+    }
+    static __device__ __forceinline__ int32_t first_item() {
+        return (int32_t)blockIdx.x / BLOCKS;  /* there are no more blocks than work for them */
+    }
+    static __device__ __forceinline__ int32_t item_step() {
+        return (int32_t)gridDim.x / BLOCKS;
+    }
 };
 
 template <class S> struct __align__(1024) mma_shared {
@@ -39,6 +60,7 @@ template <class S> struct __align__(1024) mma_shared {
     float bias[S::STAGES][S::TILE];                /* 0, or -inf where a hole or the end is */
     float old[S::HEADS];                           /* what the sums so far are to be multiplied by */
     float factor[S::HEADS];                        /* and in the end */
+    uint64_t full[S::STAGES];                      /* mbarriers of a pair: the other's rows are there */
 
     static constexpr int STAGE_BYTES = S::TILE * ROW_BYTES, SCORE_BYTES = S::TILE * 4, PLANE_BYTES = S::HEADS * S::TILE * 4;
 };
@@ -61,7 +83,8 @@ template <class S> struct mma_places {
     __device__ __forceinline__ mma_places(const mma_shared<S> &sh) {
         const int warp = warp_id(), lane = lane_id(), g = lane / 4, t = lane % 4, kw = warp / S::DIM_WARPS,
             dw = warp % S::DIM_WARPS;
-        const int h = (int)(threadIdx.x / S::LPH), i = (int)(threadIdx.x % S::LPH) * S::VEC, row = warp * S::TILE_ROWS + lane / 8;
+        const int h = (int)(threadIdx.x / S::LPH), i = (int)(threadIdx.x % S::LPH) * S::VEC,
+            row = S::rank() * S::OWN + warp * S::TILE_ROWS + lane / 8;
         key = pinned(shared_address(sh.kv[0][kw * S::NT * 8 + g]) + dw * S::CHUNKS * 64 + ((t ^ swizzle(g)) << 4));
         give = pinned(shared_address(&sh.score[dw][g][(kw * S::NT * 8 + t * 2) ^ g % 4 * 8]));
         take = pinned(shared_address(&sh.score[0][h][i ^ h % 4 * 8]));
@@ -91,7 +114,7 @@ template <class S> struct mma_cursor {
         if (coming >= items)
             return;
         const int64_t request = coming / groups;
-        const int32_t first = coming % groups * S::HEADS;
+        const int32_t first = S::first_head(coming, groups);
         for (int at = (int)threadIdx.x * 128; at < a.topk * 4 + 124; at += S::THREADS * 128)
             prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, request) + min(at, a.topk * 4 - 4));
         for (int at = (int)threadIdx.x * 128; at < a.window * 4 + 124; at += S::THREADS * 128)
@@ -107,14 +130,14 @@ template <class S> struct mma_cursor {
         len = length;
         window = attn_row<ATTN_WINDOW_SLOT>(a, b);
         topk = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)len.window * 4;
-        announce(a, item + (int32_t)gridDim.x);
-        next_len = attn_length_of(a, min(item + (int32_t)gridDim.x, items - 1) / groups);
+        announce(a, item + S::item_step());
+        next_len = attn_length_of(a, min(item + S::item_step(), items - 1) / groups);
     }
 
     /* After the last item every entry is past the end. */
     __device__ __forceinline__ tile look(const attn_args &a) {
         while (i >= len.n && item < items) {
-            item += (int32_t)gridDim.x;
+            item += S::item_step();
             if (item < items)
                 enter(a, next_len);
         }
@@ -131,15 +154,24 @@ template <class S> struct mma_cursor {
         return t;
     }
 
-    __device__ __forceinline__ void start(const attn_args &a, int32_t items_, int32_t groups_) {
+    /* Returns the other block's rows of the first tile. */
+    __device__ __forceinline__ tile start(const attn_args &a, int32_t items_, int32_t groups_) {
         items = items_;
         groups = groups_;
-        item = (int32_t)blockIdx.x;     /* < items: there are no more blocks than items */
-        row = (int32_t)pinned(warp_id() * S::TILE_ROWS + lane_id() / 8);
+        item = S::first_item();
+        row = (int32_t)pinned(S::rank() * S::OWN + warp_id() * S::TILE_ROWS + lane_id() / 8);
         announce(a, item);
         enter(a, attn_length_of(a, item / groups));
+        tile other = {};
+        if constexpr (S::BLOCKS == 2) {
+            row ^= S::OWN;
+            other = look(a);
+            row ^= S::OWN;
+            i -= S::TILE;
+        }
         next = look(a);
         after = look(a);
+        return other;
     }
 
     /* The copies of the next tile into stage `stage`: begin, every part of 0..7 once, end, which closes one group of copies.
@@ -173,6 +205,81 @@ template <class S> struct mma_cursor {
             part(at, stage, j);
         end(a);
     }
+
+    /* The other block's rows of the first tile, into stage 0, beside one's own. */
+    __device__ __forceinline__ void copy_other(const attn_args &a, mma_shared<S> &sh, mma_places<S> at, const tile &other) {
+        const tile own = next;
+        at.copy += (S::rank() == 0 ? S::OWN : -S::OWN) * ROW_BYTES;
+        next = other;
+        row ^= S::OWN;
+        begin(a, sh, 0);
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+            part(at, 0, j);
+        next = own;
+        row ^= S::OWN;
+    }
+};
+
+/* The other block of a pair; of a block alone nothing is left of it. Both run through the same tiles in the same order. The first
+ * tile both fetch whole, since there is nothing yet to be done while rows pass over; of each further one a half is given while the
+ * tile before it is worked on. That the other's half of tile t has come says that it has its whole tile t - 1 and is done with tile
+ * t - 2: a place in the ring needs no word that it is free, neither for rows that come nor for one's own that have gone. */
+template <class S> struct mma_partner {
+    static constexpr bool HERE = S::BLOCKS == 2;
+    uint32_t parity;  /* of full[stage] for the next tile to be taken */
+
+    __device__ __forceinline__ void begin(mma_shared<S> &sh) {
+        parity = 0;
+        if constexpr (HERE) {
+            if (threadIdx.x < S::STAGES)
+                barrier_init(shared_address(&sh.full[threadIdx.x]), 1);
+            if (threadIdx.x == 0)
+                barrier_arrive(shared_address(&sh.full[0]));
+            __syncwarp();
+            pair_arrive();
+        }
+    }
+
+    /* The other has begun, too. */
+    static __device__ __forceinline__ void meet() {
+        if constexpr (HERE)
+            pair_wait();
+    }
+
+    /* Before a __syncthreads(): this thread's copies of the tile to be given are there. */
+    static __device__ __forceinline__ void publish() {
+        if constexpr (HERE)
+            pair_publish();
+    }
+
+    /* After it; as much is to come. */
+    __device__ __forceinline__ void give(mma_shared<S> &sh, int stage) const {
+        if constexpr (HERE)
+            if (threadIdx.x == 0) {
+                const uint32_t full = shared_address(&sh.full[stage]), other = (uint32_t)S::rank() ^ 1;
+                pair_expect(full, S::OWN * (ROW_BYTES + 4));
+                pair_give(shared_address(sh.kv[stage][S::rank() * S::OWN]), S::OWN * ROW_BYTES, full, other);
+                pair_give(shared_address(&sh.bias[stage][S::rank() * S::OWN]), S::OWN * 4, full, other);
+            }
+    }
+
+    /* The other's rows of the tile are there. */
+    __device__ __forceinline__ void take(const mma_shared<S> &sh, int stage) {
+        if constexpr (HERE) {
+            barrier_wait(shared_address(&sh.full[stage]), parity);
+            parity ^= stage == S::STAGES - 1;
+        }
+    }
+
+    /* A tile was given that nobody works on. */
+    __device__ __forceinline__ void end(const mma_shared<S> &sh, int stage) {
+        if constexpr (HERE) {
+            take(sh, stage);
+            pair_arrive();
+            pair_wait();
+        }
+    }
 };
 
 /* The warp's part of q, as A fragments of m16n8k16. The order of d within a chunk of 32 is free as long as q and kv agree:
@@ -204,8 +311,9 @@ template <class S> struct mma_query {
     }
 };
 
-/* The warp's partial scores of one tile, to shared memory. */
-template <class S> static __device__ __forceinline__ void mma_scores(const mma_query<S> &q, const mma_places<S> &at, int stage) {
+/* The warp's partial scores of one tile, to shared memory. between(c): called between the products of chunks c and c + 1. */
+template <class S, class F>
+static __device__ __forceinline__ void mma_scores(const mma_query<S> &q, const mma_places<S> &at, int stage, F between) {
     const uint32_t even = at.key + stage * mma_shared<S>::STAGE_BYTES, odd = (at.key ^ 64) + stage * mma_shared<S>::STAGE_BYTES;
     float s[S::MT][S::NT][4] = {};
     uint4 k[2][S::NT];
@@ -226,6 +334,7 @@ template <class S> static __device__ __forceinline__ void mma_scores(const mma_q
                 for (int mt = 0; mt < S::MT; mt++)
                     mma_bf16(s[mt][nt], q.a[mt][c][step], step ? k[c & 1][nt].z : k[c & 1][nt].x, step ? k[c & 1][nt].w
                         : k[c & 1][nt].y);
+        between(c);
     }
 #pragma unroll
     for (int nt = 0; nt < S::NT; nt++)
