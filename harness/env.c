@@ -236,3 +236,20 @@ int env_read(const char *path, struct machine *ret, char *ret_error, size_t size
     *ret = machine;
     return 0;
 }
+
+int env_other_code(const char *path, int n, const char *const *kernel, const char *const *hash)
+{
+    char *json;
+    size_t bytes;
+    int ret = -1;
+    if (file_read(path, &json, &bytes)) return -1;
+    cJSON *root = parse(json);
+    const cJSON *kernels = cJSON_GetObjectItemCaseSensitive(root, "kernels");
+    for (int i = 0; i < n && ret < 0; i++) {
+        const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(kernels, kernel[i]));
+        if (was && *was && *hash[i] && strcmp(was, hash[i])) ret = i;
+    }
+    cJSON_Delete(root);
+    free(json);
+    return ret;
+}

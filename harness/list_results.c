@@ -5,6 +5,7 @@
 #include "base.h"
 #include "csv.h"
 #include "list.h"
+#include "plugin.h"
 #include "runfolder.h"
 
 enum { DEPTH = 3, MAX_STALE = 64 };
@@ -16,6 +17,7 @@ struct result {
     struct machine machine;
     int            rows, failed, n_stale;
     enum freshness freshness;
+    char           plugin[64];                         /* one that it measured and that is not loaded here; else empty */
     char           stale[MAX_STALE][64];               /* kernels with other machine code */
 };
 
@@ -33,6 +35,9 @@ static void compare_code(const cJSON *kernels, const struct registry *r, const s
     cJSON_ArrayForEach(kernel, kernels) {
         const struct entry *e = registry_find(r, kernel->string);
         bool hashed = cJSON_IsString(kernel) && *kernel->valuestring && (!e || *e->hash);
+        bool plugin = hashed && !e && !strncmp(kernel->valuestring, PLUGIN_HASH, strlen(PLUGIN_HASH));
+        if (plugin) text(result->plugin, sizeof result->plugin, "%s", kernel->string);
+        hashed &= !plugin;
         on_record &= hashed;
         if (!hashed || (e && !strcmp(e->hash, kernel->valuestring))) continue;
         if (result->n_stale < MAX_STALE) text(result->stale[result->n_stale++], sizeof result->stale[0], "%s", kernel->string);
@@ -120,7 +125,9 @@ void list_results(FILE *f, const struct registry *r, const struct toolkits *t)
         list_wrap(f, 0, 4, text(words, sizeof words, "%s, %s, %d row%s%s", result->written, result->machine.name, result->rows,
             result->rows == 1 ? "" : "s", failed));
         if (result->freshness == FRESH) continue;
-        if (!result->n_stale) text(words, sizeof words, "no hash of its kernels' machine code, in it or in this build");
+        if (!result->n_stale && *result->plugin)
+            text(words, sizeof words, "of plug-in %s, which --plugin has to name here to compare its code", result->plugin);
+        else if (!result->n_stale) text(words, sizeof words, "no hash of its kernels' machine code, in it or in this build");
         else if (result->freshness == STALE) text(words, sizeof words, "stale: this build has other machine code of");
         else
             text(words, sizeof words, "of another toolkit (%s) than this build, which has other machine code of",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base.h"
+#include "csv.h"
 #include "nearest.h"
 
 /* plugin/<file without .so>: a plug-in is compiled without a name of its own. */
@@ -67,6 +68,18 @@ int plugin_check(const char *path, const struct kernel *k, const struct registry
     return 0;
 }
 
+/* All of the file: what else is in it than machine code changes with the code, or hardly ever. "" where it can't be read. */
+static char *hash_of(const char *path)
+{
+    char  *ret = must_alloc(24, 1), *bytes;
+    size_t size;
+    uint64_t hash = 0xcbf29ce484222325u;
+    if (file_read(path, &bytes, &size)) return ret;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
+    free(bytes);
+    return text(ret, 24, PLUGIN_HASH "%016llx", (unsigned long long)hash);
+}
+
 int plugin_open(const char *path, const struct registry *known, struct entry *ret, char *ret_error, size_t size)
 {
     char  here[4096];
@@ -86,5 +99,6 @@ int plugin_open(const char *path, const struct registry *known, struct entry *re
     }
     int error = plugin_check(path, k, known, ret, ret_error, size);
     if (error) dlclose(object);
+    else ret->hash = hash_of(path);
     return error;
 }

@@ -4,6 +4,8 @@
 
 #include "registry.h"
 
+#define PLUGIN_HASH "so:"   /* how the hash of a plug-in's file begins: another build of kbench has no such kernel */
+
 /* Opens a shared object and fills an entry that stays valid to the end of the program. 0, or non-zero with "path: why; what to
  * do" in ret_error: not to be opened, no kernel in it, other ABI, size, op or layout, or a name that is taken in `known`. */
 int plugin_open(const char *path, const struct registry *known, struct entry *ret, char *ret_error, size_t size);

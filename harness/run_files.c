@@ -41,9 +41,20 @@ static void write_or_die(const struct run_files *files, const char *name, char *
     if (error) die(EXIT_ENVIRONMENT, "%s/%s: %s; choose another folder with --out", files->folder.path, name, strerror(error));
 }
 
+/* A run is of one code: rows that stand already would pass for that of now. */
+static void refuse_other_code(const struct runfolder *folder, const struct env *env)
+{
+    char path[600];
+    text(path, sizeof path, "%s/env.json", folder->path);
+    int other = folder->done.n ? env_other_code(path, env->n_kernels, env->kernel, env->hash) : -1;
+    if (other >= 0)
+        die(EXIT_USAGE, "--resume %s: its rows are of other machine code of %s; finish it with the build that began it, or begin "
+            "anew with another --out", folder->path, env->kernel[other]);
+}
+
 /* Hashes of all kernels in the plan: evidence names the code that it measured. */
-static char *environment(const struct cli *cli, const struct plan *plan, const struct registry *registry,
-    const struct machine *machine)
+static char *environment(const struct runfolder *folder, const struct cli *cli, const struct plan *plan,
+    const struct registry *registry, const struct machine *machine)
 {
     const char **kernel = must_alloc((size_t)registry->n + 1, sizeof *kernel), **hash = must_alloc((size_t)registry->n + 1,
         sizeof *hash);
@@ -59,6 +70,7 @@ static char *environment(const struct cli *cli, const struct plan *plan, const s
     }
     struct env env = {.command = cli->command_line, .seed = plan->n ? plan->group[0].seed : 0, .machine = machine, .n_kernels = n,
                       .kernel = kernel, .hash = hash};
+    if (cli->resume) refuse_other_code(folder, &env);
     char *ret = env_json(&env);
     free(kernel);
     free(hash);
@@ -75,7 +87,7 @@ void run_files_open(struct run_files *files, const struct cli *cli, const struct
                                         .force = cli->force, .resume = cli->resume, .n_dims = n, .dims = dims};
     *files = (struct run_files){.groups = 0};
     runfolder_open(&files->folder, &options);
-    write_or_die(files, "env.json", environment(cli, plan, registry, machine));
+    write_or_die(files, "env.json", environment(&files->folder, cli, plan, registry, machine));
     write_or_die(files, "plan.ini", plan_ini(plan, registry, cli));
     runfolder_log(&files->folder, "%s", cli->command_line);
 }

@@ -65,5 +65,7 @@ struct env {
 char *env_json(const struct env *);
 /* Reads the machine back for report and compare. 0, or non-zero with ret_error. */
 int env_read(const char *path, struct machine *ret, char *ret_error, size_t size);
+/* The first of n kernels whose hash in the file at path is another one; -1: none, or the file or hashes are not there. */
+int env_other_code(const char *path, int n, const char *const *kernel, const char *const *hash);
 
 #endif

@@ -289,8 +289,10 @@ static void test_list_results(void **state)
     assert_non_null(strstr(out, "    stale: this build has other machine code of mix/host_mma\n"));
     write_run(root, "elsewhere", "gcc 1", "0f");
     write_run(root, "unhashed", "gcc " __VERSION__, "");
+    write_run(root, "plugged", "gcc " __VERSION__, "so:0123456789abcdef");
     assert_int_equal(caught(list_in_child, "list results --json", out, sizeof out), 0);
-    static const char *const want[][2] = {{"same", "fresh"}, {"older", "stale"}, {"elsewhere", "unknown"}, {"unhashed", "unknown"}};
+    static const char *const want[][2] = {{"same", "fresh"}, {"older", "stale"}, {"elsewhere", "unknown"}, {"unhashed", "unknown"},
+        {"plugged", "stale"}};   /* a plug-in then, a kernel of this build now */
     for (int i = 0; i < COUNT(want); i++) {
         char word[32];
         const char *at = strstr(out, text(word, sizeof word, "/results/%s\"", want[i][0]));

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Evidence from plug-ins: the file's hash is on record, so that a changed plug-in's rows are told stale, and are not added to.
+
+usage: test_plugin.py PROGRAM SOURCE_ROOT FOLDER [TEST...]      FOLDER holds the planted plug-ins
+"""
+import json
+import os
+import re
+import shutil
+import sys
+
+PLANTED = os.path.abspath(sys.argv.pop(3))
+
+from common import QUICK, SMALL, environment, expect, expect_exit, kbench, main, read_rows  # noqa: E402
+
+
+def plug_in(folder, name):
+    """The same kernel's name in whatever state its author has left it."""
+    path = os.path.join(folder, "mine.so")
+    shutil.copyfile(os.path.join(PLANTED, name + ".so"), path + ".new")
+    os.rename(path + ".new", path)
+    return ["--plugin", path]
+
+
+def recorded(run):
+    with open(os.path.join(run, "env.json"), encoding="utf-8") as file:
+        return json.load(file)["kernels"]
+
+
+def listed(folder, *words):
+    """Evidence and names of other code of the one run below the folder, and what people read of it."""
+    env = environment(KBENCH_ROOT=folder)
+    done = kbench("list", "results", "--json", *words, env=env)
+    expect_exit(done, 0)
+    result, = json.loads(done.stdout)["results"]
+    return result["evidence"], result["other_code"], kbench("list", "results", *words, env=env).stdout
+
+
+def changed_code_is_stale(folder):
+    run = os.path.join(folder, "results", "one")
+    mine = plug_in(folder, "right")
+    expect_exit(kbench("sweep", *mine, "-k", "plugin/*", *SMALL, *QUICK, "--out", run), 0)
+    hashes = recorded(run)
+    expect(list(hashes) == ["plugin/mine"] and re.fullmatch(r"so:[0-9a-f]{16}", hashes["plugin/mine"]), f"on record: {hashes}")
+    evidence, other, page = listed(folder, *mine)
+    expect(evidence == "fresh" and not other and "plug-in" not in page, f"the same file: {evidence} {other}\n{page}")
+    evidence, other, page = listed(folder)
+    expect(evidence == "unknown" and not other and "--plugin has to name" in " ".join(page.split()), f"not there: {evidence}\n{page}")
+    evidence, other, page = listed(folder, *plug_in(folder, "slow"))
+    expect(evidence == "stale" and other == ["plugin/mine"] and "other machine code of plugin/mine" in " ".join(page.split()),
+           f"another file: {evidence} {other}\n{page}")
+
+
+def a_run_is_of_one_code(folder):
+    run = os.path.join(folder, "run")
+    mine = plug_in(folder, "right")
+    words = ["-k", "plugin/*", *SMALL, *QUICK]
+    expect_exit(kbench("sweep", *mine, *words, "-a", "batch=1", "--out", run), 0)
+    plug_in(folder, "slow")
+    done = kbench("sweep", *mine, *words, "-a", "batch=1,2", "--resume", run)
+    expect_exit(done, 2)
+    expect("its rows are of other machine code of plugin/mine" in " ".join(done.stderr.split()), "why", done)
+    expect(len(read_rows(run)) == 1, "nothing is added")
+    plug_in(folder, "right")
+    expect_exit(kbench("sweep", *mine, *words, "-a", "batch=1,2", "--resume", run), 0)
+    expect(len(read_rows(run)) == 2, "the same file goes on")
+
+
+main(changed_code_is_stale, a_run_is_of_one_code)
