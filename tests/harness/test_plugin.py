@@ -45,7 +45,8 @@ def changed_code_is_stale(folder):
     evidence, other, page = listed(folder, *mine)
     expect(evidence == "fresh" and not other and "plug-in" not in page, f"the same file: {evidence} {other}\n{page}")
     evidence, other, page = listed(folder)
-    expect(evidence == "unknown" and not other and "--plugin has to name" in " ".join(page.split()), f"not there: {evidence}\n{page}")
+    expect(evidence == "unknown" and not other and "--plugin has to name" in " ".join(page.split()),
+           f"not there: {evidence}\n{page}")
     evidence, other, page = listed(folder, *plug_in(folder, "slow"))
     expect(evidence == "stale" and other == ["plugin/mine"] and "other machine code of plugin/mine" in " ".join(page.split()),
            f"another file: {evidence} {other}\n{page}")
