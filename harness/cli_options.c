@@ -7,7 +7,7 @@
 #define AT(field) offsetof(struct cli, field)
 
 const struct cli_command cli_commands[] = {
-    {"list", "[ops|kernels|devices|sweeps|columns|results]", "what there is to run, and what was run"},
+    {"list", "[ops|kernels|devices|sweeps|columns [FILE]|results]", "what there is to run, and what was run"},
     {"check", "[FILE.ini ...]", "right or wrong, no timing"},
     {"sweep", "[FILE.ini ...]", "check, time, write rows and plots; default: sweeps/default.ini"},
     {"plot", "RUN", "draw the plots of a run folder again"},

@@ -73,12 +73,26 @@ static int topic_index(const char *word)
         did_you_mean(word, names, COUNT(topics), hint, sizeof hint));
 }
 
+static enum csv_file file_index(const char *word)
+{
+    const char   *names[CSV_FILES];
+    char          hint[96];
+    enum csv_file file = file_named(word);
+    for (int i = 0; i < CSV_FILES; i++) names[i] = file_columns_of(i).file;
+    if (file == CSV_FILES)
+        die(EXIT_USAGE, "list columns %s: no such file; rows.csv is one, and the end of `list columns` names the others%s", word,
+            did_you_mean(word, names, COUNT(names), hint, sizeof hint));
+    return file;
+}
+
 int command_list(const struct cli *cli, const struct registry *registry, int n_machines, const struct machine *machine,
                  const char *const *why_not)
 {
-    struct material m = {registry, n_machines, machine, why_not};
+    struct material m = {registry, n_machines, machine, why_not, CSV_rows};
     int             first = cli->args.n ? topic_index(cli->args.word[0]) : 0, n = cli->args.n ? 1 : OVERVIEW;
-    if (cli->args.n > 1) die(EXIT_USAGE, "list %s %s: one topic at a time", cli->args.word[0], cli->args.word[1]);
+    bool            of_file = cli->args.n == 2 && topics[first].print == list_columns;
+    if (of_file) m.file = file_index(cli->args.word[1]);
+    if (cli->args.n > 1 && !of_file) die(EXIT_USAGE, "list %s %s: one topic at a time", cli->args.word[0], cli->args.word[1]);
     const struct topic *topic = cli->static_facts ? &static_topic : topics + first;
     if (cli->static_facts && (n > 1 || strcmp(topics[first].name, "kernels")))
         die(EXIT_USAGE, "list --static: tells of kernels alone; list kernels --static");

@@ -9,6 +9,7 @@
 #include "base.h"
 #include "commands.h"
 #include "csv.h"
+#include "file_columns.h"
 #include "format.h"
 #include "precision.h"
 #include "runfolder.h"
@@ -62,16 +63,6 @@ static const char *open_folder(const struct cli *cli, char *ret, size_t size)
     if (!access(text(file, sizeof file, "%.500s/precision.csv", ret), F_OK) && !cli->force)
         die(EXIT_USAGE, "%s: exists; add --force to overwrite it, or name another folder by --out", file);
     return ret;
-}
-
-static void csv_head(struct csv_out *csv)
-{
-    static const char *const names[] = {
-        "model", "format", "batch", "ctx", "k", "seed", "score_err", "recall_mean", "recall_worst", "worst_request",
-        "out_err_mean", "out_err_worst",
-    };
-    for (int i = 0; i < COUNT(names); i++) csv_text(csv, names[i]);
-    csv_end(csv);
 }
 
 static void csv_row(struct csv_out *csv, const struct precision_problem *p, int format, const struct precision_result *r)
@@ -129,7 +120,7 @@ int command_precision(struct cli *cli)
            "selected entries by score, and how far attention's output moves (relative L2).\n"
            "noise: nothing stands out, the worst case. text: some entries are relevant.\n"
            "Real keys may differ; harness/precision.h says what is assumed.\n");
-    csv_head(&csv);
+    file_header(&csv, CSV_precision, 0, NULL);
     run_all(cli, axis, &csv);
     int error = runfolder_write(folder, "precision.csv", csv.text);
     if (error)

@@ -6,6 +6,7 @@
 #include "base.h"
 #include "csv.h"
 #include "figure.h"
+#include "file_columns.h"
 #include "format.h"
 #include "registry.h"
 #include "report_parts.h"
@@ -209,12 +210,8 @@ static void put_contest(struct csv_out *out, const struct table *table, const st
 
 char *crossover_csv(const struct table *table)
 {
-    static const char *const behind[] = {"engine", "cache", "seed", "fastest", "tune", "t_med_ns", "ties", "next", "next_ratio"};
     struct csv_out out = {0};
-    csv_text(&out, "op");
-    for (int d = 0; d < table->n_dims; d++) csv_text(&out, table->dims[d]);
-    for (int i = 0; i < COUNT(behind); i++) csv_text(&out, behind[i]);
-    csv_end(&out);
+    file_header_of(&out, CSV_crossover, table);
     for (int i = 0, end; i < table->n; i = end) {
         end = group_end(table, i);
         struct contest c = contest_of(&table->row[i], end - i);

@@ -4,6 +4,7 @@
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
+#include "file_columns.h"
 #include "machine.h"
 #include "registry.h"
 
@@ -13,6 +14,7 @@ struct material {
     int                    n_machines;
     const struct machine  *machine;
     const char *const     *why_not;     /* by machine; NULL, or why it can't be had */
+    enum csv_file          file;        /* whose columns */
 };
 
 void   list_ops(FILE *, const struct material *);

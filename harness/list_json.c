@@ -133,13 +133,14 @@ cJSON *list_sweeps_json(const struct material *m)
 cJSON *list_columns_json(const struct material *m)
 {
     cJSON *all = cJSON_CreateArray();
-    (void)m;
-    for (int i = 0; i < n_columns; i++) {
-        bool   dims = columns[i].kind == COLUMN_DIMS;
+    struct file_columns columns = file_columns_of(m->file);
+    for (int i = 0; i < columns.n; i++) {
+        const struct file_column *c = &columns.column[i];
+        bool   dims = c->kind == FILE_DIMS;
         cJSON *one = cJSON_CreateObject();
-        cJSON_AddStringToObject(one, "name", dims ? "<dimensions>" : columns[i].name);
-        cJSON_AddStringToObject(one, "unit", dims ? "" : columns[i].unit);
-        cJSON_AddStringToObject(one, "help", dims ? list_dims_help : columns[i].help);
+        cJSON_AddStringToObject(one, "name", dims ? "<dimensions>" : c->name);
+        cJSON_AddStringToObject(one, "unit", dims ? "" : c->unit);
+        cJSON_AddStringToObject(one, "help", dims ? list_dims_help : c->help);
         cJSON_AddItemToArray(all, one);
     }
     return all;

@@ -145,17 +145,28 @@ void list_sweeps(FILE *f, const struct material *m)
     free(names);
 }
 
+/* Other files that `list columns` can explain. */
+static char *other_files(enum csv_file file, char *ret, size_t size)
+{
+    size_t n = strlen(text(ret, size, "Also:"));
+    for (int other = 0; other < CSV_FILES; other++)
+        if (other != (int)file) n += strlen(text(ret + n, size - n, " %s.csv", file_columns_of(other).file));
+    return ret;
+}
+
 void list_columns(FILE *f, const struct material *m)
 {
-    (void)m;
-    for (int i = 0; i < n_columns; i++) {
-        const struct column *c = &columns[i];
-        char words[400];
-        if (c->kind == COLUMN_DIMS) {
+    struct file_columns columns = file_columns_of(m->file);
+    char words[500];
+    list_wrap(f, fprintf(f, "%s.csv:", columns.file), 16, columns.help);
+    for (int i = 0; i < columns.n; i++) {
+        const struct file_column *c = &columns.column[i];
+        if (c->kind == FILE_DIMS) {
             list_wrap(f, fprintf(f, "<dimensions>"), 16, list_dims_help);
             continue;
         }
         text(words, sizeof words, "%s%s%s%s", *c->unit ? "[" : "", c->unit, *c->unit ? "] " : "", c->help);
         list_wrap(f, fprintf(f, "%s", c->name), 16, words);
     }
+    list_wrap(f, 0, 0, other_files(m->file, words, sizeof words));
 }

@@ -7,25 +7,10 @@
 
 #include "base.h"
 #include "csv.h"
+#include "file_columns.h"
 #include "table.h"
 
 static const char *const kind_name[] = {[ACTIVITY_KERNEL] = "kernel", [ACTIVITY_COPY] = "copy", [ACTIVITY_SET] = "set"};
-
-/* Behind the columns of the row. Sums are over all calls, so that busy + gaps - overlap = span holds to the nanosecond. */
-static const char *const breakdown_columns[] = {"pass", "part", "name", "range", "count", "calls", "total_ns", "t_ns", "share_pct",
-    "min_ns", "max_ns", "gap_before_ns", "bytes"};
-static const char *const head_columns[] = {"t_med_ns", "flop", "bytes", "breakdown", "traced_ns", "untraced_ns", "trace_ratio",
-    "eager_ns", "kernels_per_call", "eager_kernels", "records", "dropped", "zero_time", "reversed", "unmatched", "missing",
-    "duplicates", "launches", "launches_used", "mapped"};
-static const char *const tail_columns[] = {"passes", "counted_calls", "read_B", "write_B", "workspace_B", "workspace_moved_B",
-    "l2_reread", "dram_reread", "pct_read_ceiling", "pct_matrix_ceiling", "flop_per_B", "why"};
-
-static void put_key_names(struct csv_out *out, const struct profile_files *f)
-{
-    csv_text(out, "op"), csv_text(out, "kernel"), csv_text(out, "engine");
-    for (int d = 0; d < f->n_dims; d++) csv_text(out, f->dims[d]);
-    csv_text(out, "tune"), csv_text(out, "cache"), csv_text(out, "seed");
-}
 
 static void put_key(struct csv_out *out, const struct profile_files *f, const struct row *row)
 {
@@ -47,24 +32,11 @@ static bool is_empty(FILE *file)
     return fstat(fileno(file), &st) || !st.st_size;
 }
 
-static int write_headers(const struct profile_files *f)
+static int write_header(const struct profile_files *f, enum csv_file name, FILE *file)
 {
     struct csv_out out = {0};
-    int error = 0;
-    if (is_empty(f->breakdown)) {
-        put_key_names(&out, f);
-        for (int i = 0; i < COUNT(breakdown_columns); i++) csv_text(&out, breakdown_columns[i]);
-        csv_end(&out);
-        error = csv_flush(&out, f->breakdown);
-    }
-    if (is_empty(f->counters) && !error) {
-        put_key_names(&out, f);
-        for (int i = 0; i < COUNT(head_columns); i++) csv_text(&out, head_columns[i]);
-        for (int i = 0; i < n_counters; i++) csv_text(&out, counter_columns[i].name);
-        for (int i = 0; i < COUNT(tail_columns); i++) csv_text(&out, tail_columns[i]);
-        csv_end(&out);
-        error = csv_flush(&out, f->counters);
-    }
+    file_header(&out, name, f->n_dims, f->dims);
+    int error = is_empty(file) ? csv_flush(&out, file) : 0;
     csv_free(&out);
     return error;
 }
@@ -74,7 +46,8 @@ int profile_files_open(struct profile_files *f, const struct runfolder *folder, 
     *f = (struct profile_files){.n_dims = folder->n_dims, .dims = folder->dims};
     TRY(open_one(folder, "breakdown.csv", resume, &f->breakdown));
     TRY(open_one(folder, "counters.csv", resume, &f->counters));
-    return write_headers(f);
+    TRY(write_header(f, CSV_breakdown, f->breakdown));
+    return write_header(f, CSV_counters, f->counters);
 }
 
 void profile_files_close(struct profile_files *f)
@@ -132,6 +105,7 @@ static void put_head(struct csv_out *out, const struct row *row, const struct pr
     csv_text(out, !traced ? "" : *b->failed ? b->failed : "ok");
     csv_real(out, traced ? breakdown_call_ns(b) : NAN), csv_real(out, traced ? b->untraced_ns : NAN);
     csv_real(out, traced ? b->ratio : NAN);
+    csv_real(out, traced ? (breakdown_call_ns(b) - b->untraced_ns) / b->kernels_per_call : NAN);
     csv_real(out, p->eager.launches ? breakdown_call_ns(&p->eager) : NAN);
     csv_real(out, traced ? b->kernels_per_call : NAN);
     put_whole_if(out, p->eager.launches > 0, p->eager.kernels);

@@ -5,24 +5,12 @@
 #include <string.h>
 #include "base.h"
 #include "csv.h"
-
-/* Columns behind the dimensions; op and kernel stand before them. */
-static const char *const after[] = {"tune", "cache", "seed", "placement", "round", "position", "t_ns", "at_s", "sm_clock_MHz",
-    "calls", "canary_ns", "wait_ns", "memory_clock_MHz", "power_W", "temperature_C", "held", "others", "waited_pct", "stolen_pct",
-    "load"};
-
-enum { OTHER_COLUMNS = 2 + COUNT(after) };
+#include "file_columns.h"
 
 int samples_write_header(FILE *file, int n_dims, const char *const *dims)
 {
     struct csv_out out = {0};
-    csv_text(&out, "op");
-    csv_text(&out, "kernel");
-    for (int d = 0; d < n_dims; d++)
-        csv_text(&out, dims[d]);
-    for (int i = 0; i < COUNT(after); i++)
-        csv_text(&out, after[i]);
-    csv_end(&out);
+    file_header(&out, CSV_samples, n_dims, dims);
     int error = csv_flush(&out, file);
     csv_free(&out);
     return error;
@@ -98,22 +86,11 @@ static bool belongs(const struct csv_in *in, const struct table *done)
     return false;
 }
 
-static bool is_header(const struct csv_in *in, const struct table *done)
-{
-    if (in->n != done->n_dims + OTHER_COLUMNS || strcmp(in->cell[0], "op") || strcmp(in->cell[1], "kernel"))
-        return false;
-    for (int d = 0; d < done->n_dims; d++) {
-        if (strcmp(in->cell[2 + d], done->dims[d]))
-            return false;
-    }
-    return !strcmp(in->cell[2 + done->n_dims], "tune");
-}
-
 static int keep(struct csv_in *in, const struct table *done, struct csv_out *out, const char **ret_why)
 {
-    int more, n = done->n_dims + OTHER_COLUMNS;
+    int more, n = file_cells(CSV_samples, done->n_dims);
     for (bool header = true; (more = csv_next(in, ret_why)) > 0; header = false) {
-        if (header ? !is_header(in, done) : in->n != n)
+        if (header ? !file_header_is(in, CSV_samples, done) : in->n != n)
             return *ret_why = "not the samples of the rows.csv beside it", -1;
         if (!header && !belongs(in, done))
             continue;

@@ -3,20 +3,8 @@
 #include <string.h>
 #include "base.h"
 #include "csv.h"
+#include "file_columns.h"
 #include "scaling.h"
-
-static const char *const before[] = {"op", "kernel", "engine"};
-static const char *const behind[] = {"tune", "cache", "seed", "dim", "unit", "points", "from", "to", "t_from_ns", "t_to_ns",
-    "ratio", "ratio_lo", "ratio_hi", "exponent", "exponent_lo", "exponent_hi", "model", "t0_ns", "a_ns", "declared", "ideal",
-    "verdict", "repeat"};
-
-static void put_header(struct csv_out *out, const struct table *table)
-{
-    for (int i = 0; i < COUNT(before); i++) csv_text(out, before[i]);
-    for (int d = 0; d < table->n_dims; d++) csv_text(out, table->dims[d]);
-    for (int i = 0; i < COUNT(behind); i++) csv_text(out, behind[i]);
-    csv_end(out);
-}
 
 static void put_series(struct csv_out *out, const struct table *table, const struct scaling *s)
 {
@@ -48,7 +36,7 @@ static void put_series(struct csv_out *out, const struct table *table, const str
 char *scalings_csv(const struct scalings *s, const struct table *table)
 {
     struct csv_out out = {0};
-    put_header(&out, table);
+    file_header_of(&out, CSV_scaling, table);
     for (int i = 0; i < s->n; i++) put_series(&out, table, &s->of[i]);
     return out.text;
 }

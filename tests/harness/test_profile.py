@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """kbench profile on the host engine: its files add up, its plots are whole, and it goes on where it stopped."""
 import csv
+import glob
+import json
 import os
 import shutil
 import xml.etree.ElementTree
@@ -69,4 +71,28 @@ def goes_on_and_begins_anew(folder):
     expect(not os.path.exists(os.path.join(out, "breakdown.csv")), "a sweep shows an older profile")
 
 
-main(adds_up, goes_on_and_begins_anew)
+def headers_are_explained(folder):
+    """Each column of each file that a run leaves is one that `list columns` tells of, in that order, and the other way round."""
+    out = os.path.join(folder, "run")
+    expect_exit(kbench("profile", *TINY, *SHORT, "--no-plots", "--out", out), 0)
+    expect_exit(kbench("precision", "-a", "batch=1", "-a", "ctx=4K", "-a", "k=64", "--out", os.path.join(folder, "precision")), 0)
+    files = glob.glob(os.path.join(folder, "*", "*.csv"))
+    expect(len(files) == 7, f"{files}")
+    dims = read_rows(out)[0].keys()
+    dims = list(dims)[list(dims).index("marks") + 1:list(dims).index("tune")]
+    expect("ctx" in dims and len(dims) > 3, f"{dims}")
+    for path in files:
+        done = kbench("list", "columns", path, "--json")
+        expect_exit(done, 0)
+        told = []
+        for column in json.loads(done.stdout)["columns"]:
+            told += dims if column["name"] == "<dimensions>" else [column["name"]]
+            expect(len(column["help"]) > 3, f"{column}")
+        with open(path, newline="", encoding="utf-8") as file:
+            lines = list(csv.reader(file, strict=True))
+        expect(lines[0] == told, f"{path}: {lines[0]}\nis not\n{told}")
+        expect(all(len(line) == len(told) for line in lines), f"{path}: a line of another length")
+    expect_exit(kbench("list", "columns", "other.csv"), 2)
+
+
+main(adds_up, goes_on_and_begins_anew, headers_are_explained)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What a person sees, and the files that a run leaves: every command once, on the host engine."""
 import csv
+import difflib
 import io
 import json
 import os
@@ -109,7 +110,26 @@ def lists(folder):
         json.loads(done.stdout)
     done = kbench("list", "kernels")
     expect("attn/host_mma" in done.stdout and "attn/host_perhead" in done.stdout, "kernels are missing", done)
-    expect("t_med_ns" in kbench("list", "columns").stdout, "columns are missing")
+    golden_columns()
+
+
+def golden_columns():
+    """What the columns mean is part of the interface: others read the files. KBENCH_RENEW=1 writes the file anew."""
+    path = os.path.join(SOURCE, "tests", "golden", "columns.txt")
+    words = ""
+    for file in ("rows", "samples", "scaling", "crossover", "breakdown", "counters", "precision"):
+        done = kbench("list", "columns", file)
+        expect_exit(done, 0)
+        words += done.stdout[:done.stdout.index("\nAlso:")]
+        for line in done.stdout.splitlines():
+            expect(len(line) <= 80, f"{len(line)} columns: {line}")
+    if os.environ.get("KBENCH_RENEW"):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(words)
+    with open(path, encoding="utf-8") as file:
+        wanted = file.read()
+    differ = [line for line in difflib.unified_diff(wanted.splitlines(), words.splitlines(), "columns.txt", "list columns", "", "", 0)]
+    expect(not differ, "other columns than tests/golden/columns.txt has:\n" + "\n".join(differ))
 
 
 def help_for_all(folder):
