@@ -25,7 +25,7 @@ static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_splitk_wgmma(co
     extern __shared__ __align__(1024) char wgmma_bytes[];
 #if WGMMA_IS_THERE
     combine_may_start();
-    wgmma_block<S, fp8_wgmma_ring<S, 2>>(a, work, parts, *(wgmma_shared<S> *)wgmma_bytes);
+    wgmma_block<S, fp8_wgmma_ring<S>>(a, work, parts, *(wgmma_shared<S> *)wgmma_bytes);
 #endif
 }
 
