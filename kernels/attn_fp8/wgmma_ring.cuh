@@ -117,14 +117,18 @@ template <class S> struct fp8_wgmma_ring {
                 prefetch_l2(attn_row<ATTN_Q>(a, b * a.heads + first + at / 8) + at % 8 * 128);
     }
 
-    __device__ __forceinline__ void enter(attn_length length) {
-        const int64_t     b = wgmma_request_of(work, item);
-        const wgmma_range range = wgmma_range_of<S>(work, item, length.n);
+    __device__ __forceinline__ void take(int64_t b, wgmma_range range, int32_t from_window) {
         i = range.begin;
         end = range.end;
-        window = length.window;
+        window = from_window;
         window_list = attn_row<ATTN_WINDOW_SLOT>(a, b);
-        topk_list = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)length.window * 4;
+        topk_list = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)from_window * 4;
+    }
+
+    __device__ __forceinline__ void enter() {
+        const int64_t     b = wgmma_request_of(work, item);
+        const attn_length length = attn_length_of(a, b);
+        take(b, wgmma_range_of<S>(work, item, length.n), length.window);
         if (item + (int32_t)gridDim.x < work.items)
             announce(item + (int32_t)gridDim.x);
     }
@@ -138,7 +142,7 @@ template <class S> struct fp8_wgmma_ring {
         while (i >= end && item < work.items) {
             item += (int32_t)gridDim.x;
             if (item < work.items)
-                enter(attn_length_of(a, wgmma_request_of(work, item)));
+                enter();
         }
         const int32_t entry = i + part() * ROWS + row();
         wish w = {-1, entry < window, 0};
@@ -165,9 +169,9 @@ template <class S> struct fp8_wgmma_ring {
         }
         const attn_length length = attn_length_of(a, b);
         announce_lists(b);
-        enter(length);
-        if (length.window == a.window && length.n == a.window + a.topk &&
-            (ret[2].passes > 0 || item + (int32_t)gridDim.x >= work.items)) {
+        const bool full = length.window == a.window && length.n == a.window + a.topk;
+        take(b, full ? guess : wgmma_range_of<S>(work, item, length.n), length.window);
+        if (full && (ret[2].passes > 0 || item + (int32_t)gridDim.x >= work.items)) {
             i += 3 * BLOCK * ROWS;
         } else {
 #pragma unroll 1
@@ -285,6 +289,8 @@ template <class S> struct fp8_wgmma_ring {
             load(piece, entry.data, j);
         ask(next);
         ask(after);
+        if (item + (int32_t)gridDim.x < work.items)
+            announce(item + (int32_t)gridDim.x);
         const uint32_t to = shared_address(sh.kv[0]) + row() * 128 + (part() * 2 ^ lane_id() / 4) * 16;
         wgmma_turn<S::STAGES> turn = {0, 1};  /* the parity before the first: empty from the beginning */
         int k = 0, loaded = 1;                /* passes of the tile that are written; of the block `next` that are loaded */
