@@ -166,35 +166,40 @@ static __global__ void __launch_bounds__(S::THREADS, 1) attn_splitk_wide(const _
     }
 }
 
-template <class S>
+/* CLUSTER: blocks that merge their parts, or 1. */
+template <class S, int CLUSTER>
 static __global__ void __launch_bounds__(S::THREADS, 1) attn_splitk_wgmma(const __grid_constant__ attn_args a,
     const __grid_constant__ partials p, const __grid_constant__ split_counts counts) {
     extern __shared__ __align__(1024) char wgmma_bytes[];
     if constexpr (WGMMA_IS_THERE) {
-        combine_may_start();
-        wgmma_block<S, wgmma_bf16_ring<S>>(a, {counts.items, counts.groups, counts.splits}, p, *(wgmma_shared<S> *)wgmma_bytes);
+        const wgmma_work work = {counts.items, counts.groups, counts.splits};
+        if constexpr (CLUSTER == 1)
+            combine_may_start();
+        wgmma_block<S, wgmma_bf16_ring<S>, CLUSTER>(a, work, p, *(wgmma_shared<S> *)wgmma_bytes);
     }
 }
 
 struct choice {
-    const void *kernel;
+    const void *kernel, *merging[3];  /* by clusters of 2, 4 and 8 blocks; NULL: there is no such thing */
     int64_t     shared;
     int32_t     heads, threads;
 };
 
 template <int MT, int STAGES, int BUFFERS> static choice choice_of(void) {
     using S = split_shape<MT, STAGES, BUFFERS>;
-    return {(const void *)attn_splitk<S>, (int64_t)sizeof(mma_shared<S>), S::HEADS, S::THREADS};
+    return {(const void *)attn_splitk<S>, {}, (int64_t)sizeof(mma_shared<S>), S::HEADS, S::THREADS};
 }
 
 template <int STAGES> static choice choice_wide(void) {
     using S = wide_shape<STAGES>;
-    return {(const void *)attn_splitk_wide<S>, (int64_t)sizeof(mma_shared<S>), S::HEADS, S::THREADS};
+    return {(const void *)attn_splitk_wide<S>, {}, (int64_t)sizeof(mma_shared<S>), S::HEADS, S::THREADS};
 }
 
 template <int TILE, int KEPT> static choice choice_wgmma(void) {
     using S = wgmma_shape<TILE, KEPT>;
-    return {(const void *)attn_splitk_wgmma<S>, (int64_t)sizeof(wgmma_shared<S>), S::HEADS, S::THREADS};
+    return {(const void *)attn_splitk_wgmma<S, 1>,
+            {(const void *)attn_splitk_wgmma<S, 2>, (const void *)attn_splitk_wgmma<S, 4>, (const void *)attn_splitk_wgmma<S, 8>},
+            (int64_t)sizeof(wgmma_shared<S>), S::HEADS, S::THREADS};
 }
 
 /* Kinds of blocks: 16, 32 and 64 heads by mma.sync; 64 by wgmma in tiles of 64 keys and of 32. As sets: bit 1 << kind. */
@@ -231,9 +236,20 @@ static const struct pace paces[WIDTHS] = {
     {6800, 750, 1000, 32}, {6800, 1160, 1000, 32}, {6800, 1940, 1000, 32}, {6800, 1500, 1500, 64}, {6800, 900, 1500, 32},
 };
 
-/* Nanoseconds that a plan ought to take: a start, then rounds of tiles, or what memory needs if that is more; the merge, which loads
- * 8 parts at a time and moves all. */
-static int64_t plan_cost(const struct problem *p, const struct device *d, const split_plan &plan) {
+enum { SPLITS, BLOCK_HEADS, PATH, CLUSTER };  /* tunables; 0: whichever is best */
+
+/* Which of c.merging takes a plan; -1: none, or it is not wanted. Its blocks have an item each. */
+static int merging_of(const struct problem *p, const struct device *d, const int32_t *tune, const choice &c,
+                      const split_plan &plan) {
+    for (int i = 0; i < 3; i++)
+        if (tune[CLUSTER] == 2 && plan.splits == 2 << i && c.merging[i])
+            return p->dim[ATTN_BATCH] * plan.groups * plan.splits <= d->sm_count ? i : -1;
+    return -1;
+}
+
+/* Nanoseconds that a plan ought to take: a start, then rounds of tiles, or what memory needs if that is more; the merge, by a
+ * kernel that loads 8 parts at a time and moves all, or by a cluster whose blocks send each other all but their own slice. */
+static int64_t plan_cost(const struct problem *p, const struct device *d, const split_plan &plan, bool merging) {
     const int64_t merge = 800, bytes_per_us = 4500000, moved_per_us = 2100000;
     const struct pace pace = paces[plan.width];
     const int64_t batch = p->dim[ATTN_BATCH], n = p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK], tiles = (n + pace.keys - 1) / pace.keys;
@@ -241,10 +257,10 @@ static int64_t plan_cost(const struct problem *p, const struct device *d, const 
     const int64_t compute = rounds * ((tiles + plan.splits - 1) / plan.splits * pace.tile + pace.gap) - pace.gap;
     const int64_t memory = batch * n * ROW_BYTES * 1000 / bytes_per_us;
     const int64_t moved = batch * p->dim[ATTN_HEADS] * plan.splits * (ATTN_D * 4) * 1000 / moved_per_us;
-    return pace.start + (compute > memory ? compute : memory) + (plan.splits > 1 ? (plan.splits + 7) / 8 * merge + moved : 0);
+    const int64_t by_kernel = (plan.splits + 7) / 8 * merge + moved, sent_per_us = 25000;
+    const int64_t by_cluster = merge + 64 * ATTN_D * 4 * (plan.splits - 1) / plan.splits * 1000 / sent_per_us;
+    return pace.start + (compute > memory ? compute : memory) + (plan.splits == 1 ? 0 : merging ? by_cluster : by_kernel);
 }
-
-enum { SPLITS, BLOCK_HEADS, PATH };  /* tunables; 0: whichever is best */
 
 /* Those of `there` that tunable path leaves. */
 static int kinds_of(const int32_t *tune, int there) {
@@ -270,7 +286,7 @@ static split_plan plan_of(const struct problem *p, const struct device *d, const
         widest = c.heads;
         for (int32_t splits = wish ? wish : 1; splits <= (wish ? wish : COMBINE_SPLITS); splits++) {
             const split_plan plan = {width, (int32_t)((heads + c.heads - 1) / c.heads), splits};
-            const int64_t cost = plan_cost(p, d, plan);
+            const int64_t cost = plan_cost(p, d, plan, merging_of(p, d, tune, c, plan) >= 0);
             if (cost < least) {
                 least = cost;
                 best = plan;
@@ -309,6 +325,8 @@ static int open_(const struct problem *p, const struct device *d, void **state) 
         int error = cudaFuncGetAttributes(&code, c.kernel);
         if (error == cudaSuccess)
             error = cudaFuncSetAttribute(c.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)c.shared);
+        for (int i = 0; i < 3 && c.merging[i] && error == cudaSuccess; i++)
+            error = cudaFuncSetAttribute(c.merging[i], cudaFuncAttributeMaxDynamicSharedMemorySize, (int)c.shared);
         if (error != cudaSuccess)
             return error;
         if (width == NARROW || code.numRegs > 64)
@@ -321,21 +339,31 @@ static int open_(const struct problem *p, const struct device *d, void **state) 
 static int launch(const struct call *call) {
     const split_plan plan = plan_of(call->problem, call->device, call->tune, (int)(intptr_t)call->state);
     const choice c = choice_by_size(plan.width, call->device);
+    const int merging = merging_of(call->problem, call->device, call->tune, c, plan);
     attn_args a = attn_args_of(call);
     partials p = partials_of(call, plan.splits);
     split_counts counts = {a.batch * plan.groups * plan.splits, plan.groups, plan.splits};
     void *args[] = {&a, &p, &counts};
-    const unsigned blocks = (unsigned)(counts.items < call->device->sm_count ? counts.items : call->device->sm_count);
-    const int error = cudaLaunchKernel(c.kernel, dim3(blocks), dim3((unsigned)c.threads), args, (size_t)c.shared,
-        call->stream);
-    return error != cudaSuccess || plan.splits == 1 ? error : combine_launch(call, a, p);
+    cudaLaunchAttribute cluster = {};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = (unsigned)plan.splits;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t how = {};
+    how.gridDim = dim3((unsigned)(counts.items < call->device->sm_count ? counts.items : call->device->sm_count));
+    how.blockDim = dim3((unsigned)c.threads);
+    how.dynamicSmemBytes = (size_t)c.shared;
+    how.stream = call->stream;
+    how.attrs = &cluster;
+    how.numAttrs = merging >= 0;
+    const int error = cudaLaunchKernelExC(&how, merging >= 0 ? c.merging[merging] : c.kernel, args);
+    return error != cudaSuccess || plan.splits == 1 || merging >= 0 ? error : combine_launch(call, a, p);
 }
 
 KERNEL = {
     FOR_OP(attn),
     .note = "the KV list in `splits` parts (0: chosen by shape) for 16 to 64 heads a block, merged by log-sum-exp",
     .engine = CUDA,
-    .tunable = {{"splits", {0}, 0, COMBINE_SPLITS}, {"block_heads", {0}, 0, 64}, {"path", {0}, 0, 3}},
+    .tunable = {{"splits", {0}, 0, COMBINE_SPLITS}, {"block_heads", {0}, 0, 64}, {"path", {0}, 0, 3}, {"cluster", {0}, 0, 2}},
     .unfit = unfit,
     .workspace = workspace,
     .open = open_,

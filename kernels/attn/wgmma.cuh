@@ -34,19 +34,20 @@
 #include "wgmma_ops.cuh"
 
 /* TILE: keys of a tile, 64 or 32; the ring has room for 128. KEPT: of the 32 k-steps of a score, for how many q is kept in
- * registers and not read from shared memory tile after tile. 16 leave the ring 56 registers, none 104. */
+ * registers and not read from shared memory tile after tile. 16 leave the ring 48 registers, none 104. */
 template <int TILE_, int KEPT_> struct wgmma_shape {
     static constexpr int TILE = TILE_, KEPT = KEPT_, STAGES = 128 / TILE, BUFFERS = STAGES, HEADS = 64;
     static constexpr int TEAM = 128, SUMMERS = 2, SCORER = SUMMERS, RING = SCORER + 1, THREADS = (RING + 1) * TEAM;
     static constexpr int PANELS = ATTN_D / 64, PANEL_BYTES = TILE * 128, STAGE_BYTES = PANELS * PANEL_BYTES;
     static constexpr int Q_PANEL_BYTES = HEADS * 128, STEPS = ATTN_D / 16;
-    static constexpr int FOR_SUMS = 160, FOR_SCORES = KEPT > 0 ? 136 : 88, FOR_RING = 4 * 128 - SUMMERS * FOR_SUMS - FOR_SCORES;
+    static constexpr int FOR_SUMS = KEPT > 0 ? 168 : 160, FOR_SCORES = KEPT > 0 ? 128 : 88;
+    static constexpr int FOR_RING = 4 * 128 - SUMMERS * FOR_SUMS - FOR_SCORES;
 
     /* Where a buffer's weights begin in p: rows of 128 bytes have room for two buffers of 32 keys. */
     static __device__ __forceinline__ int weights_at(int buffer) {
         return TILE == 32 ? buffer / 2 * (HEADS * 128) + buffer % 2 * 64 : buffer * (HEADS * 128);
     }
-    static_assert((TILE == 32 || TILE == 64) && KEPT <= 16 && FOR_RING >= 56, "no such shape");
+    static_assert((TILE == 32 || TILE == 64) && KEPT <= 16 && FOR_RING >= 48, "no such shape");
 };
 
 /* Aligned to 1024 in shared memory. */
@@ -56,6 +57,7 @@ template <class S> struct __align__(1024) wgmma_shared {
     char     p[2][S::HEADS * 128];                /* weights, bf16, swizzled alike; TILE = 32: two buffers side by side */
     float    bias[S::STAGES][S::TILE];            /* 0, or -inf where a hole or the end is */
     float    old[S::BUFFERS][S::HEADS];           /* what the sums so far are to be multiplied by */
+    float2   ml[8][S::HEADS];                     /* of each block of a cluster: see wgmma_merge */
     uint64_t full[S::STAGES], empty[S::STAGES], given[S::BUFFERS], taken[S::BUFFERS];  /* mbarriers: of the ring, of tokens */
 };
 
@@ -108,11 +110,15 @@ static __device__ __forceinline__ void wgmma_arrive(const uint64_t &barrier) {
         barrier_arrive(shared_address(&barrier));
 }
 
+template <class S, int CLUSTER> struct wgmma_merge;
 #include "wgmma_score.cuh"
 #include "wgmma_sum.cuh"
+#include "wgmma_merge.cuh"
 
-/* The whole of a block. p.splits == 1: out and lse are written, else the parts. */
-template <class S, class Ring, class Args>
+/* The whole of a block. p.splits == 1: out and lse are written, else the parts. CLUSTER > 1: 2, 4 or 8, which is work.splits and
+ * the size of the clusters that blocks are launched in, one block an item: they merge the parts and write out and lse; p is not
+ * looked at. */
+template <class S, class Ring, int CLUSTER = 1, class Args>
 static __device__ __forceinline__ void wgmma_block(const Args &a, const wgmma_work &work, const partials &p, wgmma_shared<S> &sh) {
     wgmma_init(sh, Ring::ARRIVALS);
     const int team = (int)threadIdx.x / S::TEAM;
@@ -120,16 +126,20 @@ static __device__ __forceinline__ void wgmma_block(const Args &a, const wgmma_wo
         registers_give<S::FOR_RING>();
         Ring ring(a, work);
         ring.run(sh);
+        if constexpr (CLUSTER > 1) {
+            wgmma_merge<S, CLUSTER>::meet();
+            wgmma_merge<S, CLUSTER>::meet();
+        }
     } else if (team == S::SCORER) {
         if constexpr (S::FOR_SCORES > 128)
             registers_take<S::FOR_SCORES>();
         else
             registers_give<S::FOR_SCORES>();
         wgmma_scorer<S> scorer(a, sh);
-        scorer.run(work, p);
+        scorer.template run<CLUSTER>(work, p);
     } else {
         registers_take<S::FOR_SUMS>();
-        wgmma_sum(a, sh, work, p);
+        wgmma_sum<S, CLUSTER>(a, sh, work, p);
     }
 }
 

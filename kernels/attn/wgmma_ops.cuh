@@ -128,6 +128,40 @@ static __device__ __forceinline__ void wgmma_values(float (&c)[64], uint64_t a, 
 #undef OF_32
 #undef OF_64
 
+/* Among all threads of a cluster of blocks; what they have written to shared memory before is seen behind it. */
+static __device__ __forceinline__ void wgmma_cluster_sync(void) {
+#if WGMMA_IS_THERE
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+static __device__ __forceinline__ uint32_t wgmma_cluster_rank(void) {
+    uint32_t rank = 0;
+#if WGMMA_IS_THERE
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+#endif
+    return rank;
+}
+
+/* What lies at `shared` of this block, in block `rank`; for the stores below. */
+static __device__ __forceinline__ uint32_t wgmma_cluster_address(uint32_t shared, uint32_t rank) {
+    uint32_t there = shared;
+#if WGMMA_IS_THERE
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(rank));
+#endif
+    return there;
+}
+static __device__ __forceinline__ void wgmma_cluster_store16(uint32_t there, const float *x) {
+#if WGMMA_IS_THERE
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(there), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3])
+                 : "memory");
+#endif
+}
+static __device__ __forceinline__ void wgmma_cluster_store8(uint32_t there, float x, float y) {
+#if WGMMA_IS_THERE
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(x), "f"(y) : "memory");
+#endif
+}
+
 /* Four 8x8 matrices of 16-bit elements from where products leave them; lane l gives the address of row l % 8 of matrix l / 8. */
 static __device__ __forceinline__ void store_matrix4(uint32_t shared, uint32_t d0, uint32_t d1, uint32_t d2, uint32_t d3) {
 #if WGMMA_IS_THERE

@@ -140,7 +140,25 @@ template <class S> struct wgmma_scorer {
         wgmma_arrive(sh.given[token.at]);
     }
 
-    __device__ __forceinline__ void run(const wgmma_work &work, const partials &p) {
+    /* In the place of finish, behind a cluster's last tiles: m and l to all of its blocks; the first writes lse. */
+    template <int CLUSTER> __device__ __forceinline__ void merge(int64_t b, int32_t first) const {
+        using merge = wgmma_merge<S, CLUSTER>;
+        float factor[CLUSTER], all[2];
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            all[half] = sum[half] + __shfl_xor_sync(ALL_LANES, sum[half], 1);
+            all[half] += __shfl_xor_sync(ALL_LANES, all[half], 2);
+        }
+        merge::meet();
+        for (int half = 0; half < 2; half++)
+            merge::send_ml(sh, head(half), m[half], all[half]);
+        merge::meet();
+        for (int half = 0; half < 2; half++)
+            if (wgmma_cluster_rank() == 0 && lane_id() % 4 == 0 && first + head(half) < a.heads)
+                *attn_lse(a, b, first + head(half)) = merge::factors(sh, head(half), 0, factor);
+    }
+
+    template <int CLUSTER> __device__ __forceinline__ void run(const wgmma_work &work, const partials &p) {
         wgmma_turn<S::STAGES> from = {0, 0};
         wgmma_turn<S::BUFFERS> token = {0, 0};
         int32_t n = attn_length_of(a, wgmma_request_of(work, (int32_t)blockIdx.x)).n, item = (int32_t)blockIdx.x;
@@ -163,6 +181,10 @@ template <class S> struct wgmma_scorer {
                 weights(from.at, token);
                 from.next();
                 token.next();
+            }
+            if constexpr (CLUSTER > 1) {
+                merge<CLUSTER>(b, first);
+                return;
             }
             finish(p, b, first, item % work.splits, token);
             token.next();

@@ -47,16 +47,21 @@ template <class S> struct wgmma_sums {
         wgmma_hold(o[1]);
     }
 
-    /* The sums of a part as they are. o: of the thread's first head and element; 8 heads on: + eight. */
+    /* The sums of a part as they are. Lanes 2 i and 2 i + 1 change two sums each, so that a store takes 64 bytes a head. to: of the
+     * thread's first head and four elements; 8 heads on: + eight. */
     __device__ __forceinline__ void write_part(float *to, int64_t eight, bool there0, bool there1) const {
+        const bool odd = threadIdx.x % 2;
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            if (half ? there1 : there0)
 #pragma unroll
-                for (int n = 0; n < 32; n++) {
-                    const float *x = o[n / 16] + n % 16 * 4 + half * 2;
-                    __stcg((float2 *)(to + half * eight + n * 8), make_float2(x[0], x[1]));
-                }
+            for (int n = 0; n < 32; n += 2) {
+                const float *x = o[n / 16] + n % 16 * 4 + half * 2, *y = x + 4;
+                const float u = __shfl_xor_sync(ALL_LANES, odd ? x[0] : y[0], 1);
+                const float v = __shfl_xor_sync(ALL_LANES, odd ? x[1] : y[1], 1);
+                const float4 four = odd ? make_float4(u, v, y[0], y[1]) : make_float4(x[0], x[1], u, v);
+                if (half ? there1 : there0)
+                    __stcg((float4 *)(to + half * eight + n * 8), four);
+            }
     }
 
     /* As bf16, times f0 and f1: 64 bytes a quad and store. to: of the thread's first head and the quad's first element, plus 16
@@ -75,7 +80,7 @@ template <class S> struct wgmma_sums {
     }
 };
 
-template <class S>
+template <class S, int CLUSTER>
 static __device__ __forceinline__ void wgmma_sum(const attn_args &a, wgmma_shared<S> &sh, const wgmma_work &work,
                                                  const partials &p) {
     const int team = (int)threadIdx.x / S::TEAM, lane = lane_id(), head = warp_id() % 4 * 16 + lane / 4;
@@ -104,18 +109,27 @@ static __device__ __forceinline__ void wgmma_sum(const attn_args &a, wgmma_share
             from.next();
             token.next();
         }
+        if constexpr (CLUSTER > 1) {
+            using merge = wgmma_merge<S, CLUSTER>;
+            merge::meet();
+            merge::send(sums.o, sh, team);
+            merge::meet();
+            merge::write(a, sh, wgmma_request_of(work, item), item / work.splits % work.groups * S::HEADS, team);
+            return;
+        }
         barrier_wait(shared_address(&sh.given[token.at]), token.parity);
         const float f0 = sh.old[token.at][head], f1 = sh.old[token.at][head + 8];
         wgmma_arrive(sh.taken[token.at]);
         token.next();
         const int32_t first = item / work.splits % work.groups * S::HEADS + head;
         const int64_t row = (int64_t)wgmma_request_of(work, item) * a.heads + first;
+        const uint32_t place = pinned((uint32_t)(team * 4 + lane % 4));  /* else its offsets would wait in registers all the time */
         if (p.splits == 1)
-            sums.write_bf16(attn_row<ATTN_OUT>(a, row) + team * 512 + lane % 4 * 16, 8 * a.t[ATTN_OUT].stride, first < a.heads,
+            sums.write_bf16(attn_row<ATTN_OUT>(a, row) + place / 4 * 512 + place % 4 * 16, 8 * a.t[ATTN_OUT].stride, first < a.heads,
                             first + 8 < a.heads, f0, f1);
         else if (range.begin < range.end)
-            sums.write_part(partial_o(p, row, item % work.splits) + team * 256 + lane % 4 * 2, (int64_t)8 * p.splits * ATTN_D,
-                            first < a.heads, first + 8 < a.heads);
+            sums.write_part(partial_o(p, row, item % work.splits) + place / 4 * 256 + place % 4 / 2 * 4 + place % 2 * 8,
+                            (int64_t)8 * p.splits * ATTN_D, first < a.heads, first + 8 < a.heads);
     }
 }
 
