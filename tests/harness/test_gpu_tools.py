@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The programs of tests/gpu that judge what was seen on a GPU, with stand-ins for what they run.
+"""The programs of tests/gpu and tools that judge what was seen on a GPU, with stand-ins for what they run and read.
 
 usage: test_gpu_tools.py PROGRAM SOURCE [TEST...]
 """
@@ -140,4 +140,19 @@ def runs_beside_neighbours_add_up(folder):
     expect_exit(judged("neighbours.py", folder, *words[:2], "--csv", "sweep", MARKED=""), 1)   # no such file of ours
 
 
-main(what_a_tool_sees, right_forms_must_be_right, runs_beside_neighbours_add_up)
+def traces_are_held_to_untraced_time(folder):
+    head = "kernel,engine,ctx,tune,t_med_ns,breakdown,traced_ns,untraced_ns,kernels_per_call\n"
+    for line, code in (("a,cuda,1,,20000,ok,20599,20000,9", 0), ("a,cuda,1,,20000,ok,20601,20000,9", 1),
+                       ("a,cuda,1,,20000,ok,19399,20000,9", 1), ("a,cuda,1,,1000,ok,1599,1000,2", 0),
+                       ("a,cuda,1,,1000,ok,1601,1000,2", 1), ("a,cuda,1,,1000,ok,399,1000,2", 1),
+                       ("a,cuda,1,,1000,ok,nan,1000,2", 1), ("a,cuda,1,,1000,records lost,1000,1000,2", 1),
+                       ("a,cuda,1,,1000,,,,", 1), ("a,host,1,,1000,ok,9000,1000,1", 0), ("a,cuda", 2)):
+        script(folder, "counters.csv", head + line + "\n")
+        done = subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "tools", "trace_check.py"), folder], capture_output=True,
+                              text=True, check=False)
+        expect(done.returncode == code, f"{line}: wanted exit {code}", done)
+    expect_exit(subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "tools", "trace_check.py"), folder + "/none"],
+                               capture_output=True, text=True, check=False), 2)
+
+
+main(what_a_tool_sees, right_forms_must_be_right, runs_beside_neighbours_add_up, traces_are_held_to_untraced_time)
