@@ -117,6 +117,7 @@ static void finish(struct sweep_run *run)
         report_summary(stdout, &run->rows, &run->report);
         fflush(stdout);
     }
+    run->report.next = NULL;
 }
 
 static int exit_code_of(const struct sweep_run *run)

@@ -33,8 +33,8 @@ static double bytes_of(const struct kernel *kernel, const struct workload *w)
     return w->bytes * w->op->bytes(&w->problem, (void *const *)w->host[0], kernel->reads) / all;
 }
 
-/* A probe writes next to nothing: its limit is what it reads. */
-/* By the actual lengths: rows of an op's outputs may be far wider than what a call writes. */
+/* By the actual lengths: rows of an op's outputs may be far wider than what a call writes. A probe writes next to nothing, so its
+ * limit is what it reads: less these. */
 static double bytes_written(const struct workload *w)
 {
     uint64_t outputs = 0;

@@ -7,6 +7,7 @@
 
 #include "base.h"
 #include "format.h"
+#include "gnuplot.h"
 #include "registry.h"
 
 enum { WIDTH = 640, LEFT = 16, RIGHT = 16, TITLE = 34, HEAD = 22, BAR = 26, LINE = 19, APART = 12, PAGE_BARS = 8 };   /* pixels */
@@ -15,15 +16,6 @@ enum { LETTER = 8, SEGMENTS = 7, MOST_POINTS = 400, MOST_KERNELS = 9 };
 /* Okabe and Ito's palette without its yellow; light grey: nothing ran. */
 static const char *const colours[SEGMENTS] = {"#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#707070"};
 static const char gap_colour[] = "#E4E4E4";
-
-/* Between quotes of gnuplot's plain kind. */
-static void put_quoted(FILE *out, const char *words)
-{
-    char tame[400];
-    fputc('\'', out);
-    for (const char *c = tame_text(words, tame, sizeof tame); *c; c++) fprintf(out, "%s%c", *c == '\'' ? "'" : "", *c);
-    fputc('\'', out);
-}
 
 /* Columns between `engine` and `tune` are dimensions. */
 static int first_dim(const struct sheet *s)
@@ -144,7 +136,7 @@ static void put_box(struct canvas *c, double x, int y, double wide, const char *
 static void put_words(struct canvas *c, int x, int y, const char *words, const char *font, const char *colour)
 {
     fprintf(c->out, "set label %d ", ++c->labels);
-    put_quoted(c->out, words);
+    gnuplot_quoted(c->out, words);
     fprintf(c->out, " at screen %.5f, screen %.5f left %s textcolor rgb '%s'\n", (double)x / WIDTH, 1 - (double)y / c->height,
         font, colour);
 }

@@ -64,8 +64,8 @@ void report_machine(FILE *out, const struct machine *m, const struct report_opti
 static void print_title(FILE *out, const struct row *rows, int n, const struct report_options *o)
 {
     char part[3][700], dims[600], regime[64], op[40];
-    int column = fprintf(out, "\n%s%s%s", on(o, BOLD), tame_text(rows[0].op, op, sizeof(op)), off(o, BOLD));
-    column = (int)strlen(op);
+    fprintf(out, "\n%s%s%s", on(o, BOLD), tame_text(rows[0].op, op, sizeof(op)), off(o, BOLD));
+    int column = (int)strlen(op);
     text(part[0], sizeof(part[0]), "%s", problem_dims_text(&rows[0], o, dims, sizeof(dims)));
     text(part[1], sizeof(part[1]), "(%s)", regime_text(rows, n, regime, sizeof(regime)));
     limit_text(rows, n, part[2], sizeof(part[2]));

@@ -43,7 +43,16 @@ static uint64_t problem_key(const struct problem *problem)
     return (key ^ problem->seed) | 1;
 }
 
-/* Lays the store out: head, then per set inputs, references and flags, each on its own page so that sparse ones stay sparse. */
+/* Room for `bytes` at the end of what is laid out, which is then at *at; its place, or NULL without a base. */
+static void *place(char *base, size_t *at, int64_t bytes)
+{
+    size_t begin = *at;
+    *at += (size_t)round_up(bytes, 4096);
+    return base ? base + begin : NULL;
+}
+
+/* Lays the store out: head, then per set inputs, references and flags, each on its own page so that sparse ones stay sparse.
+ * Returns its size; without a base that is all it does. */
 static size_t lay_out(struct workload *w, char *base)
 {
     size_t at = 4096;
@@ -51,15 +60,10 @@ static size_t lay_out(struct workload *w, char *base)
         for (int t = 0; t < w->n; t++) {
             const struct shape *shape = &w->shape[t];
             bool real = w->op->tensor[t].dtype <= E4M3;
-            if (shape->input) {
-                w->host[set][t] = base + at;
-                at += (size_t)round_up(shape->rows * shape->row_bytes, 4096);
-            }
+            if (shape->input) w->host[set][t] = place(base, &at, shape->rows * shape->row_bytes);
             if (!shape->output) continue;
-            w->ref[set][t] = base + at;
-            at += (size_t)round_up(shape->rows * (real ? shape->row_elements * 8 : shape->row_bytes), 4096);
-            w->checked[set][t] = (uint8_t *)base + at;
-            at += (size_t)round_up(shape->rows, 4096);
+            w->ref[set][t] = place(base, &at, shape->rows * (real ? shape->row_elements * 8 : shape->row_bytes));
+            w->checked[set][t] = place(base, &at, shape->rows);
         }
     return at;
 }
