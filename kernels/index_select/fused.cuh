@@ -1,240 +1,324 @@
-/* index_select/fused for many requests: live pages shared out evenly, lists of the best, merges. See fused.cu. */
+/* index_select/fused: live pages shared out evenly, scores of short requests sent whole, lists of the best of long ones, and the
+ * last block of a request selects. See fused.cu. */
 #ifndef KBENCH_INDEX_SELECT_FUSED_CUH
 #define KBENCH_INDEX_SELECT_FUSED_CUH
 
 #include "index_select.h"
+#include "indexer/direct_bf16.cuh"
+#include "indexer/direct_block.cuh"
 #include "lists.cuh"
 #include "share.cuh"
 
-/* STAGES: tiles in a warp's ring; CHUNK: scores that a block holds. */
-template <int STAGES_, int CHUNK_> struct fused_shape {
-    static constexpr int STAGES = STAGES_, CHUNK = CHUNK_;
-};
-
-/* Where a block is: in pages [page, until) of request r, at the chunk that begins with entry `from`; it has kept `kept` of the
- * chunks before, in its spare list `which`. Parked in shared memory while it scores, when registers are dear. */
-struct fused_place {
-    page_share    share;
-    int32_t       cap;  /* keys of a list that count */
-    share_request r;
-    int32_t       page, until, from, kept, which;
-
-    __device__ __forceinline__ int32_t begin(void) const {
-        return (page - r.first) * INDEXER_PAGE;
-    }
-    __device__ __forceinline__ int32_t end(void) const {
-        return min((until - r.first) * INDEXER_PAGE, r.length);
-    }
-};
-
-template <class S> struct fused_shared {
-    alignas(16) uint32_t key[S::CHUNK];
-    union {  /* in turns */
-        score_ring<S::STAGES> ring;
-        select_shared         select;
-    };
-    fused_place parked;
-    uint2       last[2];
-};
+static_assert(FUSED_THREADS == DIRECT_THREADS, "those who score select");
 
 struct fused_args {
     indexer_args op;
+    struct arg   scores;   /* of requests of up to `whole` entries; a row is a request */
     fused_lists  lists;
     uint32_t    *arrived;  /* by request */
     int32_t      k, room;  /* room: k, to a multiple of 4 */
+    int32_t      whole;
 };
 
-/* Lists of up to this many keys are merged by one block, at once; larger ones, where there are clusters, by a whole one. */
-static constexpr int MERGE_CACHED = 4, MERGE_ALONE = MERGE_CACHED * ROUND;
+/* Lists of up to this many keys are merged from registers. */
+static constexpr int MERGE_CACHED = 4;
 
 /* A piece is the pages of one request in one part. */
 struct fused_pieces {
     int32_t first_part, count, list;  /* of a request; number of its first list */
 };
 
+/* Where a block is. Parked in shared memory while it scores, when registers are dear. */
+struct fused_place {
+    page_share    share;
+    int32_t       begin, count;  /* pages of this block, in the list of all; a single request's lie gridDim.x apart */
+    share_request first, r;      /* the first request of the block, the present one */
+    int32_t       from, end;     /* the block's pages that are scored at once: of requests sent whole, or a chunk of r */
+    int32_t       chunk;         /* which of these it is */
+    int32_t       kept, which;   /* of chunks before, in the block's spare list `which` ^ 1 */
+};
+
+/* QUERIES: requests whose q a block holds; CHUNK: scores of a long request that it holds. */
+template <int QUERIES_, int CHUNK_> struct fused_shape {
+    static constexpr int QUERIES = QUERIES_, CHUNK = CHUNK_;
+    using places = direct_places<QUERIES>;
+    /* Selections come when q is not needed: they begin where q does. */
+    static constexpr size_t SCORES = (places::BYTES + 15) / 16 * 16, PARKED = SCORES + CHUNK * 4,
+                            LAST = PARKED + sizeof(fused_place), BYTES = LAST + 8;
+    static_assert(sizeof(topk_shared<FUSED_THREADS>) <= places::W, "a selection has room");
+};
+
+static __device__ __forceinline__ char *shared_pointer(uint32_t shared) {
+    return (char *)__cvta_shared_to_generic(shared);
+}
+
+static __device__ __forceinline__ char *fused_row(const fused_args &a, int32_t b) {
+    return (char *)a.scores.p + b * a.scores.stride;
+}
+
+/* What is parked, as direct_block wants it. */
+template <class S> struct fused_plan {
+    const fused_args &a;
+    uint32_t          shared;
+
+    __device__ __forceinline__ const fused_place &at(void) const {
+        return *(const fused_place *)shared_pointer(shared + S::PARKED);
+    }
+    __device__ __forceinline__ int32_t until(void) const {
+        return at().end;
+    }
+    __device__ __forceinline__ int32_t last(void) const {
+        return at().r.b;
+    }
+    __device__ __forceinline__ float *place(int32_t b, int32_t page, int32_t i) const {
+        char *const to = at().chunk ? shared_pointer(shared + S::SCORES + (uint32_t)(i - at().from) * (INDEXER_PAGE * 4))
+                                    : fused_row(a, b) + (int64_t)page * (INDEXER_PAGE * 4);
+        return (float *)to;
+    }
+};
+
 template <class S> struct fused_block {
     const fused_args &a;
-    fused_shared<S>  &sh;
+    uint32_t          shared;  /* where it begins, a multiple of 1,024 */
     fused_place       at;
 
-    __device__ __forceinline__ fused_block(const fused_args &args, fused_shared<S> &shared)
-        : a(args), sh(shared), at{page_share(share_pages(args.op), (int32_t)gridDim.x)} {
-        at.cap = min(a.room, at.share.most() * INDEXER_PAGE);
-    }
     static __device__ __forceinline__ int32_t part(void) {
         return (int32_t)blockIdx.x;
     }
+    __device__ __forceinline__ bool single(void) const {
+        return a.op.batch == 1;
+    }
+    __device__ __forceinline__ topk_shared<FUSED_THREADS> &selecting(void) const {
+        return *(topk_shared<FUSED_THREADS> *)shared_pointer(shared);
+    }
+    __device__ __forceinline__ float *scores(void) const {
+        return (float *)shared_pointer(shared + S::SCORES);
+    }
+    __device__ __forceinline__ uint32_t *last(void) const {
+        return (uint32_t *)shared_pointer(shared + S::LAST);
+    }
+    __device__ __forceinline__ fused_place &parked(void) const {
+        return *(fused_place *)shared_pointer(shared + S::PARKED);
+    }
+    /* A barrier before unpark(). */
+    __device__ __forceinline__ void park(void) const {
+        if (threadIdx.x == 0)
+            parked() = at;
+    }
+    /* What depends on `shared` is computed anew, not kept in registers all the while. */
+    __device__ __forceinline__ void unpark(uint32_t from) {
+        shared = pinned(from);
+        at = parked();
+    }
 
+    __device__ __forceinline__ bool whole(const share_request &r) const {
+        return r.length <= a.whole;
+    }
+    /* The block's page that is the first past request r, or past them all. */
+    __device__ __forceinline__ int32_t until(const share_request &r) const {
+        return single() ? at.count : min(r.end() - at.begin, at.count);
+    }
     __device__ __forceinline__ fused_pieces pieces_of(const share_request &r) const {
+        if (single())
+            return {0, at.share.parts, 0};
         const int32_t first = at.share.part_of(r.first);
         return {first, at.share.part_of(r.end() - 1) - first + 1, first + r.b};
+    }
+
+    __device__ __forceinline__ const int32_t *table(int32_t b) const {
+        return (const int32_t *)indexer_row<INDEXER_PAGE_TABLE>(a.op, b);
     }
     __device__ __forceinline__ fused_sink output(int32_t b) const {
         return {nullptr, (int32_t *)indexer_row<INDEX_SELECT_SLOT>(a.op, b)};
     }
-    /* `cap` apart, so that those of a request are one row. */
+    /* Those of a request are one row. */
     __device__ __forceinline__ fused_sink list(int32_t number) const {
-        return {a.lists.key + (int64_t)number * at.cap, a.lists.slot + (int64_t)number * at.cap};
+        return {a.lists.key + (int64_t)number * a.room, a.lists.slot + (int64_t)number * a.room};
     }
     /* Two of this block's own, past all that could be pieces. */
     __device__ __forceinline__ fused_sink spare(int32_t which) const {
-        const int64_t first = ((int64_t)gridDim.x + a.op.batch + blockIdx.x * 2 + which) * a.room;
-        return {a.lists.key + first, a.lists.slot + first};
+        return list(direct_blocks() + a.op.batch + part() * 2 + which);
     }
 
-    __device__ __forceinline__ int32_t chunk_entries(void) const {
-        return min(at.end() - at.from, (int32_t)S::CHUNK);
+    /* A chunk of a piece is scored: the best of it and of those before go to a spare list, or if it is the last one of the piece to
+     * the piece's list, or to the output if the piece is all of the request. */
+    __device__ __forceinline__ void choose(void) {
+        const fused_pieces p = pieces_of(at.r);
+        const bool done = at.end == until(at.r);
+        const int32_t step = single() ? direct_blocks() : 1;
+        const int32_t first = single() ? part() + at.from * step : at.begin + at.from - at.r.first;
+        const int32_t last_page = first + (at.end - at.from - 1) * step;
+        const int32_t n = (at.end - at.from) * INDEXER_PAGE - max((last_page + 1) * INDEXER_PAGE - at.r.length, 0);
+        const fused_sink sink = !done ? spare(at.which) : p.count == 1 ? output(at.r.b) : list(part() + at.r.b);
+        const chunk_row row = {spare(at.which ^ 1), at.kept, (at.kept + ROUND - 1) / ROUND, scores(), table(at.r.b) + first,
+                               step, n};
+        if (done && at.kept == 0 && p.count > 1 && n <= a.room) {
+            all(row, sink);
+            return;
+        }
+        at.kept = best(row, sink);
+        if (done)
+            sink.pad((uint32_t)at.kept, (uint32_t)(p.count == 1 ? a.k : a.room));
+        at.which ^= 1;
     }
-
-    /* Entries of the chunk become keys in shared memory. */
-    __device__ __forceinline__ void score(void) {
-        if (threadIdx.x == 0)
-            sh.parked = at;
-        scorer<S::STAGES> s(a.op, sh.ring, at.r.b, at.from / INDEXER_PAGE, 1);
-        s.limit(chunk_entries());
-        s.run(at.r.b, [&](int32_t i, float score) { sh.key[i] = key_of_bits(__float_as_uint(score)); });
+    __device__ __forceinline__ int32_t best(const chunk_row &row, const fused_sink &sink) const {
+        select_shared &sh = selecting().select;
+        select_clear<FUSED_THREADS>(sh);
         __syncthreads();
-        at = sh.parked;
+        const peers_none alone;
+        selection<FUSED_THREADS, 0, true, peers_none, chunk_row, fused_sink> s = {sh, alone, row, sink};
+        return (int32_t)s.run((uint32_t)a.k, false);
     }
-
-    /* The best of a piece, chunk by chunk: to the output if it is all of the request, else to its list. */
-    __device__ __forceinline__ void piece(void) {
-        at.from = at.begin(), at.kept = 0, at.which = 0;
-        do {
-            score();
-            const int32_t n = chunk_entries();
-            const bool last = at.from + n == at.end(), whole = pieces_of(at.r).count == 1;
-            const fused_sink to = whole ? output(at.r.b) : list(part() + at.r.b), sink = last ? to : spare(at.which);
-            const chunk_row row = {spare(at.which ^ 1), at.kept, (at.kept + ROUND - 1) / ROUND, sh.key,
-                (const int32_t *)indexer_row<INDEXER_PAGE_TABLE>(a.op, at.r.b) + at.from / INDEXER_PAGE, n};
-            if (!whole && at.end() - at.begin() <= at.cap) {
-                all(row, sink);
-                return;
-            }
-            select_clear<SCORE_THREADS>(sh.select);
-            __syncthreads();
-            const peers_none alone;
-            selection<SCORE_THREADS, 0, true, peers_none, chunk_row, fused_sink> s = {sh.select, alone, row, sink};
-            const uint32_t total = s.run((uint32_t)a.k, false);
-            if (last)
-                sink.pad(total, whole ? (uint32_t)a.k : (uint32_t)at.cap);
-            at.kept = (int32_t)total;
-            at.which ^= 1;
-            at.from += n;
-            __syncthreads();
-        } while (at.from < at.end());
-    }
-
     /* A piece no longer than a list is one. */
-    __device__ __forceinline__ void all(const chunk_row &row, const fused_sink &sink) {
-        for (int32_t i = (int32_t)threadIdx.x; i < row.n; i += SCORE_THREADS)
-            sink.put((uint32_t)i, sh.key[i], (uint32_t)(__ldg(row.table + i / INDEXER_PAGE) * INDEXER_PAGE + i % INDEXER_PAGE));
-        sink.pad((uint32_t)row.n, (uint32_t)at.cap);
-        __syncthreads();
+    __device__ __forceinline__ void all(const chunk_row &row, const fused_sink &sink) const {
+        for (int32_t i = (int32_t)threadIdx.x; i < row.n; i += FUSED_THREADS)
+            sink.put((uint32_t)i, key_of_bits(__float_as_uint(row.score[i])),
+                     row.page_of(i) * INDEXER_PAGE + (uint32_t)i % INDEXER_PAGE);
+        sink.pad((uint32_t)row.n, (uint32_t)a.room);
     }
 
-    template <class PEERS> __device__ __forceinline__ void merge(int32_t b, const fused_pieces &p, const PEERS &peers) {
-        const list_row row(list(p.list), p.count * at.cap, peers);
+    /* What to score next: requests that are sent whole, or a chunk of one that is not. Returns the first of these requests. */
+    __device__ __forceinline__ int32_t plan(void) {
+        const int32_t base = at.r.b, end = until(at.r);
+        at.chunk = !whole(at.r);
+        at.end = at.chunk ? min(at.from + S::CHUNK / INDEXER_PAGE, end) : end;
+        while (!at.chunk && at.end < at.count) {
+            share_request other = at.r;
+            other.next(a.op);
+            if (!whole(other))
+                break;
+            at.r = other;
+            at.end = until(other);
+        }
+        return base;
+    }
+
+    /* All pages of the block. q of a single request has been asked for. */
+    template <class D> __device__ __forceinline__ void score(D &direct) {
+        at.from = at.kept = at.which = 0;
+        int32_t base = plan();
+        if (!single())
+            direct.ask(base, at.r.b);
+        for (;;) {
+            park();
+            __syncthreads();
+            direct.run(base, fused_plan<S>{a, direct.at});
+            __syncthreads();
+            unpark(direct.at);
+            if (at.chunk)
+                choose();
+            __syncthreads();  /* before anybody parks again */
+            at.from = at.end;
+            if (at.from == at.count)
+                return;
+            if (at.from == until(at.r)) {
+                at.r.next(a.op);
+                at.kept = 0;
+            }
+            base = plan();
+            direct.ask(base, at.r.b);
+        }
+    }
+
+    /* Of a request that has been sent whole. */
+    template <int CACHED, bool MORE> __device__ __forceinline__ void finish(const topk_row<FUSED_THREADS> &row, int32_t b) const {
+        const topk_args op = {a.scores, a.op.t[INDEXER_PAGE_TABLE], a.op.t[INDEXER_LENGTH], a.op.t[INDEX_SELECT_SLOT],
+                              a.whole, a.k};
+        topk_finish<FUSED_THREADS, CACHED, MORE>(op, row, peers_none(), selecting(), make_uint4(0, 0, 0, 0), false,
+                                                 {output(b).slot});
+    }
+    __device__ __forceinline__ void merge_whole(int32_t b, int32_t length) const {
+        const topk_row<FUSED_THREADS> from = {fused_row(a, b), (const char *)table(b), selecting().pages, length,
+                                              (int32_t)threadIdx.x * 4, ROUND, (length + ROUND - 1) / ROUND};
+        if (length <= ROUND)
+            finish<1, false>(from, b);
+        else if (length <= 4 * ROUND)
+            finish<4, false>(from, b);
+        else
+            finish<topk_row<FUSED_THREADS>::CACHED, true>(from, b);
+    }
+    __device__ __forceinline__ void merge_lists(int32_t b, const fused_pieces &p) const {
+        const list_row row(list(p.list), p.count * a.room);
         const fused_sink to = output(b);
-        selection<SCORE_THREADS, MERGE_CACHED, true, PEERS, list_row, fused_sink> s = {sh.select, peers, row, to};
-        select_clear<SCORE_THREADS>(sh.select);
-        peers.arrive();
-        __syncthreads();
+        const peers_none alone;
+        selection<FUSED_THREADS, MERGE_CACHED, true, peers_none, list_row, fused_sink> s = {selecting().select, alone, row, to};
 #pragma unroll
         for (int j = 0; j < MERGE_CACHED; j++)
             if (j < row.rounds())
                 s.cache[j] = row.keys(j);
-        const uint32_t total = s.run((uint32_t)a.k, false);
-        if (peers.rank() == 0)
-            to.pad(total, (uint32_t)a.k);
-        __syncthreads();
+        to.pad(s.run((uint32_t)a.k, false), (uint32_t)a.k);
     }
 
-    /* By one thread, once all of what its block or cluster wrote is visible to it: is this the last of `all`? */
-    __device__ __forceinline__ bool arrive(int32_t b, int32_t all) {
+    /* By one thread, once all that its block wrote is visible to it: is this the last of `all`? */
+    __device__ __forceinline__ bool arrive(int32_t b, int32_t all) const {
         __threadfence();
-        const bool last = atomicAdd(a.arrived + b, 1u) + 1 == (uint32_t)all;
-        if (last)
+        const bool is_last = atomicAdd(a.arrived + b, 1u) + 1 == (uint32_t)all;
+        if (is_last)
             a.arrived[b] = 0;
         __threadfence();
-        return last;
+        return is_last;
     }
 
-    __device__ __forceinline__ bool big(const fused_pieces &p, const peers_cluster &peers) const {
-        return peers.count() > 1 && p.count * at.cap > MERGE_ALONE;
-    }
-
-    /* This block's pieces. */
-    __device__ __forceinline__ void work(void) {
-        at.page = at.share.begin(part());
-        at.r = share_find(a.op, at.page);
+    /* Requests whose last block this is, or the only one. Only the first and the last of a block can be those of others, too. */
+    __device__ __forceinline__ void merge(void) {
+        const int32_t end = at.r.b;
+        if (threadIdx.x < 2) {
+            const share_request mine = threadIdx.x ? at.r : at.first;
+            const int32_t all = pieces_of(mine).count;
+            if (all > 1 && (threadIdx.x == 0 || at.first.b != end))
+                last()[threadIdx.x] = arrive(mine.b, all);
+        }
+        at.r = at.first;
         for (;;) {
-            at.until = min(at.share.begin(part() + 1), at.r.end());
-            piece();
+            park();
+            select_clear<FUSED_THREADS>(selecting().select);
+            __syncthreads();
             const fused_pieces p = pieces_of(at.r);
-            if (p.count > 1 && !big(p, peers_cluster::here())) {
-                __threadfence();
-                __syncthreads();
-                if (threadIdx.x == 0)
-                    sh.last[0].x = arrive(at.r.b, p.count);
-                __syncthreads();
-                if (sh.last[0].x)
-                    merge(at.r.b, p, peers_none());
+            if (p.count == 1 ? whole(at.r) : last()[at.r.b != at.first.b]) {
+                if (whole(at.r))
+                    merge_whole(at.r.b, at.r.length);
+                else
+                    merge_lists(at.r.b, p);
             }
-            at.page = at.until;
-            if (at.page >= at.share.begin(part() + 1))
+            unpark(shared);
+            if (at.r.b == end)
                 break;
             at.r.next(a.op);
+            __syncthreads();
         }
-    }
-
-    /* The big merges, by the last cluster to come. All of its blocks walk over the cluster's requests alike. */
-    __device__ __forceinline__ void work_together(const peers_cluster &peers) {
-        const int32_t count = (int32_t)peers.count(), first = part() - (int32_t)peers.rank();
-        const int32_t end = at.share.begin(min(first + count, at.share.parts));
-        __threadfence();
-        peers.sync();
-        if (first >= at.share.parts)
-            return;
-        int turn = 0;
-        for (share_request r = share_find(a.op, at.share.begin(first));; r.next(a.op)) {
-            const fused_pieces p = pieces_of(r);
-            if (big(p, peers)) {
-                if (peers.rank() == 0 && threadIdx.x == 0) {
-                    const bool last = arrive(r.b, (p.first_part + p.count - 1) / count - p.first_part / count + 1);
-                    for (int32_t q = 0; q < count; q++)
-                        peers.store(&sh.last[turn], (uint32_t)q, make_uint2(last, 0));
-                }
-                peers.sync();
-                if (sh.last[turn].x) {
-                    __threadfence();
-                    merge(r.b, p, peers);
-                }
-                turn ^= 1;
-            }
-            if (r.end() >= end)
-                break;
-        }
-        peers.sync();
     }
 };
 
-template <class S> static __device__ __forceinline__ void fused_run(const fused_args &a, fused_shared<S> &sh) {
-    fused_block<S> block(a, sh);
-    for (int32_t b = (int32_t)blockIdx.x; b < a.op.batch; b += (int32_t)gridDim.x)
+template <class S> static __device__ __forceinline__ void fused_run(const fused_args &a, uint32_t shared) {
+    direct_block<direct_bf16, S::QUERIES> direct(a.op, shared);
+    int32_t early = 0;
+    if (a.op.batch == 1) {
+        early = direct.guess(a.op);
+        direct.ask(0, 0);
+    } else {
+        indexer_ask(a.op, (int32_t)threadIdx.x);
+    }
+    const int32_t pages = share_pages(a.op), part = (int32_t)blockIdx.x;
+    fused_block<S> block = {a, shared, {page_share(pages, direct_blocks())}};
+    fused_place &at = block.at;
+    if (part < at.share.parts) {
+        at.begin = at.share.begin(part);
+        at.count = block.single() ? (pages - part - 1) / at.share.parts + 1 : at.share.begin(part + 1) - at.begin;
+        at.first = at.r = share_find(a.op, at.begin);
+        direct.take({{at.r.b, block.single() ? part : at.begin - at.r.first, at.r.length}, at.count}, early);
+        block.score(direct);
+        block.merge();
+    }
+    for (int32_t b = part; b < a.op.batch; b += direct_blocks())
         if (indexer_length(a.op, b) == 0)
             block.output(b).pad(0, (uint32_t)a.k);
-    if (block.part() < block.at.share.parts)
-        block.work();
-    const peers_cluster peers = peers_cluster::here();
-    if (peers.count() > 1)
-        block.work_together(peers);
 }
 
 template <class S>
-static __global__ void __launch_bounds__(SCORE_THREADS, 1) index_select_fused(const __grid_constant__ fused_args a) {
-    extern __shared__ __align__(16) char shared[];
-    fused_run<S>(a, *(fused_shared<S> *)shared);
+static __global__ void __launch_bounds__(FUSED_THREADS, 1) index_select_fused(const __grid_constant__ fused_args a) {
+    extern __shared__ __align__(1024) char shared_bytes[];
+    if constexpr (S::QUERIES == 4 || !HAS_WGMMA)  /* what has wgmma has room for the large shape */
+        fused_run<S>(a, (shared_address(shared_bytes) + 1023) / 1024 * 1024);
 }
 
 #endif

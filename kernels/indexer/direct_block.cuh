@@ -18,6 +18,13 @@ template <int QUERIES> struct direct_places {
                               BYTES = LISTS + DIRECT_THREADS / WARP * LIST;
 };
 
+/* gridDim.x, not to be kept in a register. */
+static __device__ __forceinline__ int32_t direct_blocks(void) {
+    int32_t blocks;
+    asm volatile("mov.u32 %0, %%nctaid.x;" : "=r"(blocks));
+    return blocks;
+}
+
 /* Products of the warp's 16 entries and all heads: where there is no wgmma, by mma.sync. q: shared. */
 template <class F>
 static __device__ __forceinline__ void direct_multiply(float (&c)[INDEXER_HEADS / 2], const uint32_t (&k)[SCORE_STEPS][4],
@@ -59,7 +66,7 @@ template <class F, int QUERIES> struct direct_block {
 
     /* From one of its pages to the next: those of a single request are dealt out in turn, see live_direct.cuh. */
     __device__ __forceinline__ int32_t step(void) const {
-        return a.batch > 1 ? 1 : (int32_t)gridDim.x;
+        return a.batch > 1 ? 1 : direct_blocks();
     }
     /* The team's page `n` among the block's. */
     static __device__ __forceinline__ int32_t index_of(int32_t n) {
@@ -67,9 +74,9 @@ template <class F, int QUERIES> struct direct_block {
     }
     /* The list's place of the team's page `n`. */
     __device__ __forceinline__ uint32_t listed(int32_t n) const {
-        return lists(at) + n % (2 * places::LOOK) * 16;
+        return lists() + n % (2 * places::LOOK) * 16;
     }
-    static __device__ __forceinline__ uint32_t lists(uint32_t at) {
+    __device__ __forceinline__ uint32_t lists(void) const {
         return at + places::LISTS + warp_id() * places::LIST;
     }
     __device__ __forceinline__ void list(int32_t n, const indexer_cursor &c, int32_t slot) const {
@@ -80,7 +87,7 @@ template <class F, int QUERIES> struct direct_block {
     __device__ __forceinline__ void take(const indexer_share &share, int32_t early) {
         const int lane = lane_id();
         next = 0;
-        store4_shared(lists(at) + 2 * places::LOOK * 16, (uint32_t)share.count);
+        store4_shared(lists() + 2 * places::LOOK * 16, (uint32_t)share.count);
         if (lane < places::LOOK && index_of(lane) < share.count) {
             indexer_cursor c = share.at;
             c.advance(a, index_of(lane) * step());
@@ -97,7 +104,7 @@ template <class F, int QUERIES> struct direct_block {
     /* Lists LOOK pages from the team's page `from` on. */
     __device__ __forceinline__ void look_up(int32_t from) const {
         const int32_t n = from + lane_id();
-        if (lane_id() < places::LOOK && index_of(n) < (int32_t)load4_shared(lists(at) + 2 * places::LOOK * 16)) {
+        if (lane_id() < places::LOOK && index_of(n) < (int32_t)load4_shared(lists() + 2 * places::LOOK * 16)) {
             const uint4 old = load16_shared(listed(n - places::LOOK));
             indexer_cursor c = {(int32_t)old.x, (int32_t)old.y, indexer_length(a, (int32_t)old.x)};
             c.advance(a, places::LOOK * DIRECT_TEAMS * step());
@@ -108,22 +115,24 @@ template <class F, int QUERIES> struct direct_block {
 
     /* Asks for q and w of request b and, up to `last`, of the next one. */
     __device__ __forceinline__ void ask(int32_t b, int32_t last) {
-        const int tid = (int)threadIdx.x;
+        const int tid = (int)pinned(threadIdx.x);  /* or addresses would wait in registers for the next time */
 #pragma unroll
         for (int j = 0; j < 2; j++)
-            if (b + j <= last)
 #pragma unroll
-                for (int i = 0; i < PER; i++) {
-                    const int chunk = i * DIRECT_THREADS + tid;
+            for (int i = 0; i < PER; i++) {
+                const int chunk = i * DIRECT_THREADS + tid;
+                q[j][i] = make_uint4(0, 0, 0, 0);  /* or what it held before would have to be kept */
+                if (b + j <= last)
                     q[j][i] = load16_now(indexer_row<INDEXER_Q>(a, (int64_t)(b + j) * INDEXER_HEADS + chunk / (F::HALVES * 8)) +
                                          chunk % (F::HALVES * 8) * 16);
-                }
+            }
+        w = make_uint4(0, 0, 0, 0);
         if (tid < 2 * LINE && b + tid / LINE <= last)
             w = load16_now(indexer_row<INDEXER_W>(a, b + tid / LINE) + tid % LINE * 16);
     }
     /* What has been asked for goes to buffers `buffer` and the next. */
     __device__ __forceinline__ void place(int buffer, int32_t b, int32_t last) const {
-        const int tid = (int)threadIdx.x;
+        const int tid = (int)pinned(threadIdx.x);  /* or addresses would wait in registers for the next time */
 #pragma unroll
         for (int j = 0; j < 2; j++)
             if (b + j <= last)
@@ -146,10 +155,10 @@ template <class F, int QUERIES> struct direct_block {
         __syncthreads();
     }
 
-    /* Scores of the block's pages from where it stands up to `until`, of requests base to last; those of base have been asked for.
-     * to(b, page, index) says where scores go: of page `page` of request b, the block's page number `index`. To be followed by a
-     * barrier before it is called again. */
-    template <class TO> __device__ __forceinline__ void run(int32_t until, int32_t base, int32_t last, const TO &to) {
+    /* Scores of the block's pages from where it stands up to plan.until(), of requests base to plan.last(); q of base and the next
+     * have been asked for. plan.place(b, page, i) says where scores go: of page `page` of request b, the block's page number i. To
+     * be followed by a barrier before it is called again. */
+    template <class PLAN> __device__ __forceinline__ void run(int32_t base, const PLAN &plan) {
         const int first = warp_id() % 4 * 16;
         direct_page<F> keys;
         const auto load = [&](int32_t n) {
@@ -158,37 +167,58 @@ template <class F, int QUERIES> struct direct_block {
             keys.load(a, (int32_t)load16_shared(listed(n)).w, first);
         };
         __syncwarp();
-        if (index_of(next) < until)
+        if (index_of(next) < plan.until())
             load(next);
+#pragma unroll 1
         for (;; base += QUERIES) {
-            place_all(base, last);
-            while (index_of(next) < until) {
+            place_all(base, plan.last());
+#pragma unroll 1
+            while (index_of(next) < plan.until()) {
                 const uint32_t buffer = load4_shared(listed(next)) - (uint32_t)base;
                 if (buffer >= QUERIES)
                     break;
                 uint32_t k[SCORE_STEPS][4];
                 F::fragments(keys.low, keys.high, k);
                 const float scale = keys.scale;
-                if (index_of(next + 1) < until)
+                if (HAS_WGMMA && index_of(next + 1) < plan.until())
                     load(next + 1);
                 float c[INDEXER_HEADS / 2], weight[INDEXER_HEADS / 4], sum[2];
                 direct_multiply<F>(c, k, at + buffer * places::Q);
                 score_weights(at + places::W + buffer * (LINE * 16), weight);
                 score_fold_row(c, weight, sum);
                 const uint4 page = load16_shared(listed(next));
-                score_write(to((int32_t)page.x, (int32_t)page.y, index_of(next)), first, (int32_t)page.z, scale, sum);
+                float *const scores = plan.place((int32_t)page.x, (int32_t)page.y, index_of(next));
+                score_write(scores, first, (int32_t)page.z, scale, sum);
                 next++;
+                if (!HAS_WGMMA && index_of(next) < plan.until())
+                    load(next);  /* mma.sync has no registers for two pages */
             }
-            if (base + QUERIES > last)
+            if (base + QUERIES > plan.last())
                 break;
             __syncthreads();
-            ask(base + QUERIES, last);
+            ask(base + QUERIES, plan.last());
         }
     }
 };
 
 static constexpr int DIRECT_QUERIES = 4;
 static constexpr size_t DIRECT_SHARED = 1024 + direct_places<DIRECT_QUERIES>::BYTES;
+
+/* All at once, to the logits. */
+struct direct_all {
+    const indexer_args &a;
+    int32_t             count, last_one;
+
+    __device__ __forceinline__ int32_t until(void) const {
+        return count;
+    }
+    __device__ __forceinline__ int32_t last(void) const {
+        return last_one;
+    }
+    __device__ __forceinline__ float *place(int32_t b, int32_t page, int32_t) const {
+        return indexer_logits(a, b, page);
+    }
+};
 
 template <class F>
 static __global__ void __launch_bounds__(DIRECT_THREADS, 1) indexer_direct_many(const __grid_constant__ indexer_args a) {
@@ -204,8 +234,7 @@ static __global__ void __launch_bounds__(DIRECT_THREADS, 1) indexer_direct_many(
         indexer_cursor end = share.at;
         end.advance(a, share.count - 1);
         block.ask(share.at.b, end.b);
-        block.run(share.count, share.at.b, end.b,
-                  [&](int32_t b, int32_t page, int32_t) { return indexer_logits(a, b, page); });
+        block.run(share.at.b, direct_all{a, share.count, end.b});
     }
 }
 
