@@ -34,20 +34,20 @@
 #include "wgmma_ops.cuh"
 
 /* TILE: keys of a tile, 64 or 32; the ring has room for 128. KEPT: of the 32 k-steps of a score, for how many q is kept in
- * registers and not read from shared memory tile after tile. 16 leave the ring 48 registers, none 104. */
+ * registers and not read from shared memory tile after tile. 16 leave the ring 56 registers, none 104. */
 template <int TILE_, int KEPT_> struct wgmma_shape {
     static constexpr int TILE = TILE_, KEPT = KEPT_, STAGES = 128 / TILE, BUFFERS = STAGES, HEADS = 64;
     static constexpr int TEAM = 128, SUMMERS = 2, SCORER = SUMMERS, RING = SCORER + 1, THREADS = (RING + 1) * TEAM;
     static constexpr int PANELS = ATTN_D / 64, PANEL_BYTES = TILE * 128, STAGE_BYTES = PANELS * PANEL_BYTES;
     static constexpr int Q_PANEL_BYTES = HEADS * 128, STEPS = ATTN_D / 16;
-    static constexpr int FOR_SUMS = KEPT > 0 ? 168 : 160, FOR_SCORES = KEPT > 0 ? 128 : 88;
+    static constexpr int FOR_SUMS = 160, FOR_SCORES = KEPT > 0 ? 136 : 88;
     static constexpr int FOR_RING = 4 * 128 - SUMMERS * FOR_SUMS - FOR_SCORES;
 
     /* Where a buffer's weights begin in p: rows of 128 bytes have room for two buffers of 32 keys. */
     static __device__ __forceinline__ int weights_at(int buffer) {
         return TILE == 32 ? buffer / 2 * (HEADS * 128) + buffer % 2 * 64 : buffer * (HEADS * 128);
     }
-    static_assert((TILE == 32 || TILE == 64) && KEPT <= 16 && FOR_RING >= 48, "no such shape");
+    static_assert((TILE == 32 || TILE == 64) && KEPT <= 16 && FOR_RING >= 56, "no such shape");
 };
 
 /* Aligned to 1024 in shared memory. */
