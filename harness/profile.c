@@ -236,10 +236,16 @@ int profile_run(struct bound *bound, double read_B, double write_B, step_fn *ste
     return count_calls(bound, ret);
 }
 
+double profile_flop(const struct row *row)
+{
+    return row_is_probe(row) ? NAN : row->flop;
+}
+
 struct derived profile_derive(const struct profile *p, const struct row *row, const struct machine *machine)
 {
     const struct counters *c = &p->counters;
     struct derived ret;
+    double flop = profile_flop(row);
     double declared = row->workspace_B > 0 ? (double)row->workspace_B : 0;
     double written = fmin(declared, fmax(0, c->l2_write_B - p->write_B));
     bool in_dram = written > (double)machine->facts.l2_bytes;
@@ -250,7 +256,7 @@ struct derived profile_derive(const struct profile *p, const struct row *row, co
     ret.dram_reread = (c->dram_read_B - (in_dram ? written : 0)) / p->read_B;
     ret.pct_read_ceiling = machine->ceilings.read_GBps > 0 ? 100 * dram_B / row->t_med_ns / machine->ceilings.read_GBps : NAN;
     ret.pct_matrix_ceiling =
-        machine->ceilings.matrix_GFLOPs > 0 ? 100 * row->flop / row->t_med_ns / machine->ceilings.matrix_GFLOPs : NAN;
-    ret.flop_per_B = row->flop / (isnan(dram_B) ? row->bytes : dram_B);
+        machine->ceilings.matrix_GFLOPs > 0 ? 100 * flop / row->t_med_ns / machine->ceilings.matrix_GFLOPs : NAN;
+    ret.flop_per_B = flop / (isnan(dram_B) ? row->bytes : dram_B);
     return ret;
 }

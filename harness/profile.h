@@ -32,6 +32,7 @@ struct derived {
 
 struct row;
 struct machine;
+double profile_flop(const struct row *);   /* NaN of a probe, which moves the op's bytes and leaves its arithmetic out */
 struct derived profile_derive(const struct profile *, const struct row *, const struct machine *);
 
 #endif

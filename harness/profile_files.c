@@ -101,7 +101,7 @@ static void put_head(struct csv_out *out, const struct row *row, const struct pr
     bool traced = b->launches > 0;
     const int64_t health[] = {b->records, b->dropped, b->zero_time, b->reversed, b->unmatched, b->missing, b->duplicates,
         b->launches, b->used, b->mapped};
-    csv_real(out, row->t_med_ns), csv_real(out, row->flop), csv_real(out, row->bytes);
+    csv_real(out, row->t_med_ns), csv_real(out, profile_flop(row)), csv_real(out, row->bytes);
     csv_text(out, !traced ? "" : *b->failed ? b->failed : "ok");
     csv_real(out, traced ? breakdown_call_ns(b) : NAN), csv_real(out, traced ? b->untraced_ns : NAN);
     csv_real(out, traced ? b->ratio : NAN);

@@ -9,16 +9,16 @@
 set terminal svg noenhanced size width, height font 'sans-serif,20' background rgb 'white'
 set output figure
 
-# As in lines.gp, without its lines.
-set style line 1 lc rgb '#0072B2' pt 7  ps 0.9
-set style line 2 lc rgb '#D55E00' pt 5  ps 0.9
-set style line 3 lc rgb '#009E73' pt 9  ps 1.1
-set style line 4 lc rgb '#E69F00' pt 13 ps 1.2
-set style line 5 lc rgb '#CC79A7' pt 11 ps 1.1
-set style line 6 lc rgb '#56B4E9' pt 6  ps 1.0
-set style line 7 lc rgb '#000000' pt 4  ps 1.0
-set style line 8 lc rgb '#0072B2' pt 8  ps 1.1
-set style line 9 lc rgb '#D55E00' pt 12 ps 1.2
+# As in lines.gp, without its lines. Outlines first: rows of several kernels stand at one place often enough.
+set style line 1 lc rgb '#0072B2' pt 6  ps 1.2 lw 2.2
+set style line 2 lc rgb '#D55E00' pt 4  ps 1.2 lw 2.2
+set style line 3 lc rgb '#009E73' pt 8  ps 1.4 lw 2.2
+set style line 4 lc rgb '#E69F00' pt 12 ps 1.5 lw 2.2
+set style line 5 lc rgb '#CC79A7' pt 10 ps 1.4 lw 2.2
+set style line 6 lc rgb '#56B4E9' pt 7  ps 0.8
+set style line 7 lc rgb '#000000' pt 5  ps 0.7
+set style line 8 lc rgb '#0072B2' pt 9  ps 0.8
+set style line 9 lc rgb '#D55E00' pt 13 ps 0.9
 set style line 10 lc rgb '#D8D8D8' lw 1 dt solid
 set style line 11 lc rgb '#404040' lw 2.2
 

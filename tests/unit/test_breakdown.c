@@ -1,4 +1,4 @@
-/* Fake record streams, right and with each fault. */
+/* Fake record streams, right and with each fault; and what follows from counters. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,9 @@
 
 #include "base.h"
 #include "breakdown.h"
+#include "machine.h"
+#include "profile.h"
+#include "row.h"
 
 enum { LAUNCHES = 20, CALLS = 2, NODES = 3 * CALLS, RECORDS = LAUNCHES * NODES };
 
@@ -257,13 +260,45 @@ static void short_names(void **state)
     for (int i = 0; i < COUNT(of); i++) assert_string_equal(kernel_short_name(of[i][0], word, sizeof word), of[i][1]);
 }
 
+static struct row measured(double checked_pct)
+{
+    struct row row;
+    row_clear(&row);
+    strcpy(row.status, "ok");
+    row.checked_pct = checked_pct, row.t_med_ns = 1000, row.flop = 4e6, row.bytes = 2e6, row.workspace_B = 500;
+    return row;
+}
+
+/* Amounts by hand: 3 MB from L2, 100 of them a workspace's; half of the ceilings. */
+static void derived_from_counters(void **state)
+{
+    struct machine machine = {.facts.l2_bytes = 1 << 20, .ceilings = {.read_GBps = 4200, .matrix_GFLOPs = 8000}};
+    struct profile p = {.read_B = 1e6, .write_B = 900};
+    struct row row = measured(100), probe = measured(0);
+    (void)state;
+    counters_clear(&p.counters);
+    struct derived none = profile_derive(&p, &row, &machine);
+    assert_true(isnan(none.l2_reread) && isnan(none.workspace_B) && isnan(none.pct_read_ceiling) && none.flop_per_B == 2);
+    p.counters.l2_read_B = 3e6 + 100, p.counters.l2_write_B = 1000;
+    p.counters.dram_read_B = 2e6, p.counters.dram_write_B = 1e5;
+    struct derived d = profile_derive(&p, &row, &machine);
+    assert_true(d.workspace_B == 200 && d.l2_reread == 3 && d.dram_reread == 2);
+    assert_true(fabs(d.pct_read_ceiling - 50) < 1e-9 && fabs(d.pct_matrix_ceiling - 50) < 1e-9);
+    assert_true(fabs(d.flop_per_B - 4e6 / 2.1e6) < 1e-9);
+
+    /* A probe moves the op's bytes, but its arithmetic is nobody's: no place in a roofline. */
+    d = profile_derive(&p, &probe, &machine);
+    assert_true(isnan(profile_flop(&probe)) && isnan(d.pct_matrix_ceiling) && isnan(d.flop_per_B));
+    assert_true(d.l2_reread == 3 && fabs(d.pct_read_ceiling - 50) < 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adds_up), cmocka_unit_test(order_is_nothing), cmocka_unit_test(one_kernel_inside_another),
         cmocka_unit_test(dropped), cmocka_unit_test(faulty_records), cmocka_unit_test(whole_buffers),
         cmocka_unit_test(foreign_records), cmocka_unit_test(kernels_divide), cmocka_unit_test(ratio_to_untraced),
-        cmocka_unit_test(many_names), cmocka_unit_test(short_names),
+        cmocka_unit_test(derived_from_counters), cmocka_unit_test(many_names), cmocka_unit_test(short_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
