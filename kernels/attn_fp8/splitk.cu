@@ -79,8 +79,8 @@ static int merging_of(const struct problem *p, const struct device *d, const int
 }
 
 /* Microseconds of a choice, fitted on an H200: rounds of items on an SM, each a start (lengths, slots, first entries, q) and its
- * tiles, one after another; then the merge: a launch, a turn a part, and the parts to L2 and back; or, in a cluster, what its blocks
- * send each other. */
+ * tiles, one after another; then the merge: a launch, a turn a part, and the parts to L2 and back; or, in a cluster, what
+ * its blocks send each other. */
 static double cost_of(const struct problem *p, const struct device *d, int which, int32_t heads, int32_t splits, bool merging) {
     static const double start[SHAPES] = {6.2, 8, 6}, turn[SHAPES] = {1.1, 1.4, 1.4};
     const int64_t items = items_of(p, heads, splits), tile = which == WGMMA ? wgmma_block_shape::TILE : WARP;
