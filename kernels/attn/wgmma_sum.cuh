@@ -125,9 +125,8 @@ static __device__ __forceinline__ void wgmma_sum(const attn_args &a, wgmma_share
         const int64_t row = (int64_t)wgmma_request_of(work, item) * a.heads + first;
         const uint32_t place = pinned((uint32_t)(team * 4 + lane % 4));  /* else its offsets would wait in registers all the time */
         if (p.splits == 1)
-        /* else its offsets would wait in registers all the time */
-        const uint32_t place = pinned((uint32_t)(team * 4 + lane % 4));
-                            first + 8 < a.heads, f0, f1);
+            sums.write_bf16(attn_row<ATTN_OUT>(a, row) + place / 4 * 512 + place % 4 * 16, 8 * a.t[ATTN_OUT].stride,
+                            first < a.heads, first + 8 < a.heads, f0, f1);
         else if (range.begin < range.end)
             sums.write_part(partial_o(p, row, item % work.splits) + place / 4 * 256 + place % 4 / 2 * 4 + place % 2 * 8,
                             (int64_t)8 * p.splits * ATTN_D, first < a.heads, first + 8 < a.heads);
