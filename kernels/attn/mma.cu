@@ -42,17 +42,19 @@ static __device__ __forceinline__ void attend(const attn_args &a, mma_shared<S> 
                         cursor.part(at, free, j);
             };
             uint32_t v[2][4][4];
-            copy_wait<PAIR ? S::STAGES - 3 : S::STAGES - 2>();
-            partner.publish();
+            copy_wait<S::STAGES - 2>();
             partner.take(sh, stage);
             __syncthreads();  /* the tile is there for all, and all have left the one before it, which makes room */
-            partner.give(sh, after);
             if (PAIR)
                 cursor.begin(a, sh, free);
             mma_scores<S>(q, at, stage, [&](int c) { fetch(PAIR, c, S::CHUNKS); });
-            if (PAIR)
+            if (PAIR) {
                 cursor.end(a);
+                copy_wait<S::STAGES - 2>();  /* the half of the next tile, which has had the scores' time to come */
+            }
+            partner.publish();
             __syncthreads();
+            partner.give(sh, after);
             softmax.tile(sh, at, stage);
             sums.load_v(at, stage, 0, v[0]);
             __syncthreads();
@@ -114,13 +116,13 @@ static choice choose_pair(const struct problem *p, const struct device *d) {
     return is_narrow(p, d) ? choice_of<mma_shape<1, 64, 2, 3, 2>>() : choice_of<mma_shape<2, 64, 2, 3, 2>>();
 }
 
-enum { BEST, ALONE, PAIRED };  /* tunable `pair` */
+enum { BEST, ALONE, PAIRED };  /* tunable pair */
 
-/* Pairs, if wished for, where all groups of heads have a partner. */
+/* Pairs where all groups of heads have a partner. Narrow blocks are few and wait for rows: a partner would make them wait more. */
 static choice choose(const struct problem *p, const struct device *d, int32_t wish) {
     const choice pair = choose_pair(p, d);
     const bool can = d->sm >= 90 && pair.shared <= d->smem_bytes && (p->dim[ATTN_HEADS] + pair.heads - 1) / pair.heads % 2 == 0;
-    return can && wish == PAIRED ? pair : choose_alone(p, d);
+    return can && (wish == PAIRED || (wish == BEST && !is_narrow(p, d))) ? pair : choose_alone(p, d);
 }
 
 static const char *unfit(const struct problem *p, const struct device *d) {
