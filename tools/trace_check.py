@@ -4,7 +4,8 @@
 usage: trace_check.py RUN...        folders with a counters.csv of `kbench profile`, or such files
 Of each CUDA row: the span of a call by the tracer's records against the same replays without a tracer. It holds within 3 % where
 the call takes 20 us or more, and below that within 0.3 us for each kernel of the call. Beside it, the span against the row's own
-median, which the timer measured earlier in the run. Exit 1 where a row is outside or has no breakdown, 2 where a file can't be read.
+median, which the timer measured earlier in the run. Exit 1 where a row is outside or has no breakdown, 2 where a file can't be
+read.
 """
 import csv
 import os

@@ -62,7 +62,9 @@ class Run:
             file.write(f"$ {' '.join(words)}\n{text}\nexit {self.code}{', timed out' if self.hangs else ''}\n")
 
     def alone(self):
-        return "not run" if self.skipped else "hangs" if self.hangs else "not for this GPU" if self.code == 77 else self.results or f"fails (exit {self.code})"
+        if self.skipped or self.hangs:
+            return "not run" if self.skipped else "hangs"
+        return "not for this GPU" if self.code == 77 else self.results or f"fails (exit {self.code})"
 
     def broken(self):
         """The tool says nothing about this form, since there was no run."""

@@ -128,7 +128,7 @@ def golden_columns():
             file.write(words)
     with open(path, encoding="utf-8") as file:
         wanted = file.read()
-    differ = [line for line in difflib.unified_diff(wanted.splitlines(), words.splitlines(), "columns.txt", "list columns", "", "", 0)]
+    differ = list(difflib.unified_diff(wanted.splitlines(), words.splitlines(), "columns.txt", "list columns", "", "", 0))
     expect(not differ, "other columns than tests/golden/columns.txt has:\n" + "\n".join(differ))
 
 
