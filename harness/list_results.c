@@ -26,10 +26,18 @@ struct results {
     struct result *result;
 };
 
-/* Other code is evidence of age only under the same toolkit; without this build's there's no telling. */
+static bool builds_for(const struct registry *r, enum engine engine)
+{
+    for (int i = 0; i < r->n; i++)
+        if (r->entry[i].kernel->engine == engine) return true;
+    return false;
+}
+
+/* Other code is evidence of age only under the same toolkit; without this build's there's no telling, nor in a build without that
+ * engine. */
 static void compare_code(const cJSON *kernels, const struct registry *r, const struct toolkits *t, struct result *result)
 {
-    const char  *toolkit = t->of[result->machine.engine];
+    const char  *toolkit = builds_for(r, result->machine.engine) ? t->of[result->machine.engine] : "";
     const cJSON *kernel;
     bool         on_record = cJSON_GetArraySize(kernels) > 0;
     cJSON_ArrayForEach(kernel, kernels) {
