@@ -1,16 +1,13 @@
 /* The ring of attn/wgmma.cuh over entries in fp8: one warpgroup gathers, and writes tiles in bf16 that are exact.
  *
  * Four lanes take an entry, 32 entries a pass: of each group of 64 elements a lane has 16 codes, one load. Nine loads a lane are in
- * registers at a time; what has been converted makes room for the same piece of the next pass. Where entries lie is found out for
- * four passes at once, a block: of the four lanes of a row each knows the entry of one pass. A block is asked into L2 while the one
- * before it is converted, scales and slots too, so that no load waits for memory: the assembler has a warp wait for all its loads
- * or for none.
+ * registers at a time; what has been converted makes room for the same piece of the next pass. Further passes are asked into L2.
  *
  * Codes become bf16 without a conversion instruction. A byte with its sign spread above it, shifted left by 4 and masked, has sign,
  * exponent and mantissa where a bf16 has them, and is worth 2^-120 of the code, also where that is subnormal; a packed product by
  * 2^120 times the scale does the rest. That factor is a bf16 for scales up to 2^7; a pass that meets a larger one, which hardly any
- * quantiser leaves, takes two products. Exact for scales of 2^-124 .. 2^119. Codes of NaN become 480, a scale of NaN a large
- * number: neither occurs in an entry that a list names.
+ * quantiser leaves, takes two products. Exact for scales of 2^-124 .. 2^119. Codes of NaN become 480, a scale of NaN a large number:
+ * neither occurs in an entry that a list names.
  */
 #ifndef KBENCH_ATTN_FP8_WGMMA_RING_CUH
 #define KBENCH_ATTN_FP8_WGMMA_RING_CUH
@@ -61,30 +58,27 @@ static __device__ __forceinline__ void store16_shared(uint32_t shared, uint4 v) 
 static __device__ const uint4 fp8_nothing[ATTN_FP8_DATA / 16] = {};
 
 template <class S> struct fp8_wgmma_ring {
+    static constexpr int AHEAD = 2;  /* passes whose entries are asked for beyond those in registers */
     static constexpr int ARRIVALS = S::TEAM / WARP, ROWS = S::TEAM / 4, PASSES = S::TILE / ROWS, PIECES = ATTN_FP8_DATA / 64;
     static constexpr int CODED = ATTN_FP8_NOPE / ATTN_FP8_GROUP;  /* pieces, and panels, that are codes */
-    static constexpr int BLOCK = 4;                               /* passes */
-    static constexpr int EARLY = 4;                               /* pieces that are written before the next are loaded */
 
-    /* A block of an item's passes. The lane's entry is that of row() in pass part(). */
     struct wish {
-        int32_t slot;    /* negative: hole or end */
+        int32_t slot;    /* of the lane's entry; negative: hole or end */
         bool    window;  /* from the window cache */
-        int32_t passes;  /* 0: there is no such block */
     };
-    struct place {
-        const uint8_t *data;    /* fp8_nothing: no entry */
-        int32_t        scales;  /* from data */
-        int32_t        passes;
+    struct line {
+        const uint8_t *data;    /* the lane's first piece */
+        uint2          scales;
     };
     const fp8_args   &a;
     const wgmma_work &work;
-    int32_t           item, i, end;
-    int32_t           window;                   /* entries of item from the window list */
+    int32_t           item, i, end, pending;  /* pending: passes looked up and not yet written */
+    int32_t           window;  /* entries of item from the window list */
+    uint32_t          holes;   /* bit k: the lane has no entry k passes from now */
     const char       *window_list, *topk_list;  /* of item, so that entry i is at i * 4 in either */
 
     __device__ __forceinline__ fp8_wgmma_ring(const fp8_args &args, const wgmma_work &w)
-        : a(args), work(w), item((int32_t)blockIdx.x) {}
+        : a(args), work(w), item((int32_t)blockIdx.x), pending(0), holes(0) {}
 
     static __device__ __forceinline__ int part() {
         return lane_id() % 4;
@@ -93,116 +87,94 @@ template <class S> struct fp8_wgmma_ring {
         return (int)(threadIdx.x % S::TEAM / 4);
     }
 
-    /* To L2, so that nobody waits for memory when an item comes up: its lists. */
-    __device__ __forceinline__ void announce_lists(int64_t b) const {
-        const int32_t thread = (int32_t)threadIdx.x % S::TEAM;
-#pragma unroll 1
-        for (int at = thread * 128; at < a.topk * 4 + 124; at += S::TEAM * 128)
-            prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, b) + max(min(at, a.topk * 4 - 4), 0));
-#pragma unroll 1
-        for (int at = thread * 128; at < a.window * 4 + 124; at += S::TEAM * 128)
-            prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, b) + max(min(at, a.window * 4 - 4), 0));
-    }
-
-    /* And its lengths and q. */
+    /* To L2: lengths, lists and q of an item, so that nobody waits for memory when it comes up. */
     __device__ __forceinline__ void announce(int32_t coming) const {
-        const int64_t b = wgmma_request_of(work, coming);
+        const int64_t request = wgmma_request_of(work, coming);
         const int32_t first = coming / work.splits % work.groups * S::HEADS, thread = (int32_t)threadIdx.x % S::TEAM;
         if (thread == 0)
-            prefetch_l2(attn_row<ATTN_LENGTH>(a, b));
-        announce_lists(b);
+            prefetch_l2(attn_row<ATTN_LENGTH>(a, request));
+#pragma unroll 1
+        for (int at = thread * 128; at < a.topk * 4 + 124; at += S::TEAM * 128)
+            prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, request) + max(min(at, a.topk * 4 - 4), 0));
+#pragma unroll 1
+        for (int at = thread * 128; at < a.window * 4 + 124; at += S::TEAM * 128)
+            prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, request) + max(min(at, a.window * 4 - 4), 0));
 #pragma unroll 1
         for (int at = thread; at < S::HEADS * (ROW_BYTES / 128); at += S::TEAM)
             if (first + at / 8 < a.heads)
-                prefetch_l2(attn_row<ATTN_Q>(a, b * a.heads + first + at / 8) + at % 8 * 128);
+                prefetch_l2(attn_row<ATTN_Q>(a, request * a.heads + first + at / 8) + at % 8 * 128);
     }
 
-    __device__ __forceinline__ void take(int64_t b, wgmma_range range, int32_t from_window) {
+    __device__ __forceinline__ void enter(attn_length length) {
+        const int64_t     b = wgmma_request_of(work, item);
+        const wgmma_range range = wgmma_range_of<S>(work, item, length.n);
         i = range.begin;
         end = range.end;
-        window = from_window;
+        window = length.window;
         window_list = attn_row<ATTN_WINDOW_SLOT>(a, b);
-        topk_list = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)from_window * 4;
-    }
-
-    __device__ __forceinline__ void enter() {
-        const int64_t     b = wgmma_request_of(work, item);
-        const attn_length length = attn_length_of(a, b);
-        take(b, wgmma_range_of<S>(work, item, length.n), length.window);
+        topk_list = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)length.window * 4;
         if (item + (int32_t)gridDim.x < work.items)
             announce(item + (int32_t)gridDim.x);
     }
 
-    /* A tile is always whole. */
-    static __device__ __forceinline__ int32_t passes_of(int32_t entries) {
-        return min(BLOCK, max(entries + S::TILE - 1, 0) / S::TILE * PASSES);
-    }
-
+    /* Of the next pass; a tile is always whole. */
     __device__ __forceinline__ wish look() {
-        while (i >= end && item < work.items) {
+        while (i >= end && i % S::TILE == 0 && item < work.items) {
             item += (int32_t)gridDim.x;
             if (item < work.items)
-                enter();
+                enter(attn_length_of(a, wgmma_request_of(work, item)));
         }
-        const int32_t entry = i + part() * ROWS + row();
-        wish w = {-1, entry < window, 0};
+        const int32_t entry = i + row();
+        wish w = {-1, entry < window};
         if (item < work.items) {
-            w.passes = passes_of(end - i);
+            pending++;
             if (entry < end)
                 w.slot = __ldg((const int32_t *)(w.window ? window_list : topk_list) + entry);
         }
-        i += BLOCK * ROWS;
+        i += ROWS;
         return w;
     }
 
     /* The first slots are loaded beside the lengths on the guess that both lists are full; where they're not, once more. */
-    __device__ __forceinline__ void start(wish (&ret)[3]) {
+    __device__ __forceinline__ void start(wish (&ret)[AHEAD + 2]) {
         const int64_t     b = wgmma_request_of(work, item);
         const wgmma_range guess = wgmma_range_of<S>(work, item, a.window + a.topk);
 #pragma unroll
-        for (int t = 0; t < 3; t++) {
-            const int32_t first = guess.begin + t * BLOCK * ROWS, entry = first + part() * ROWS + row();
-            ret[t] = {-1, entry < a.window, passes_of(guess.end - first)};
+        for (int t = 0; t < AHEAD + 2; t++) {
+            const int32_t entry = guess.begin + t * ROWS + row();
+            ret[t] = {-1, entry < a.window};
             if (entry < guess.end)
                 ret[t].slot = ret[t].window ? __ldg((const int32_t *)attn_row<ATTN_WINDOW_SLOT>(a, b) + entry)
                                             : __ldg((const int32_t *)attn_row<ATTN_TOPK_SLOT>(a, b) + (entry - a.window));
         }
         const attn_length length = attn_length_of(a, b);
-        announce_lists(b);
-        const bool full = length.window == a.window && length.n == a.window + a.topk;
-        take(b, full ? guess : wgmma_range_of<S>(work, item, length.n), length.window);
-        if (full && (ret[2].passes > 0 || item + (int32_t)gridDim.x >= work.items)) {
-            i += 3 * BLOCK * ROWS;
+        enter(length);
+        const int32_t passes = max(end - i + S::TILE - 1, 0) / S::TILE * PASSES;
+        if (length.window == a.window && length.n == a.window + a.topk &&
+            (passes >= AHEAD + 2 || item + (int32_t)gridDim.x >= work.items)) {
+            pending = min(passes, AHEAD + 2);
+            i += pending * ROWS;
         } else {
 #pragma unroll 1
-            for (int t = 0; t < 3; t++) {
-                ret[0] = ret[1];
-                ret[1] = ret[2];
-                ret[2] = look();
+            for (int t = 0; t < AHEAD + 2; t++) {
+#pragma unroll
+                for (int u = 0; u < AHEAD + 1; u++)
+                    ret[u] = ret[u + 1];
+                ret[AHEAD + 1] = look();
             }
         }
     }
 
-    __device__ __forceinline__ place find(const wish &w) const {
+    /* Loads scales, asks for the rest. */
+    __device__ __forceinline__ line ask(const wish &w, int age) {
         const fp8_entry e = fp8_entry_of(a, w.window, max(w.slot, 0));
-        const bool hole = w.slot < 0;
-        return {hole ? (const uint8_t *)fp8_nothing : e.data, hole ? 0 : (int32_t)(e.scales - e.data), w.passes};
-    }
-
-    static __device__ __forceinline__ void ask(const place &p) {
-#pragma unroll
-        for (int at = 0; at < ATTN_FP8_DATA; at += 64)
-            prefetch_l2(p.data + at);
-        prefetch_l2(p.data + p.scales);
-    }
-
-    /* Of the lane's row in pass `pass`. */
-    static __device__ __forceinline__ place of_pass(const place &p, int pass) {
-        const int      from = (lane_id() & ~3) + pass;
-        const uint64_t data = (uint64_t)p.data;
-        const uint32_t low = __shfl_sync(ALL_LANES, (uint32_t)data, from);
-        const uint32_t high = __shfl_sync(ALL_LANES, (uint32_t)(data >> 32), from);
-        return {(const uint8_t *)((uint64_t)high << 32 | low), __shfl_sync(ALL_LANES, p.scales, from), p.passes};
+        const uint8_t  *data = w.slot < 0 ? (const uint8_t *)fp8_nothing : e.data;
+        const uint8_t  *scales = w.slot < 0 ? (const uint8_t *)fp8_nothing : e.scales;
+        holes |= (uint32_t)(w.slot < 0) << age;
+        prefetch_l2(data + part() * 128);
+        if (part() == 0)
+            prefetch_l2(data + 512);
+        return {data + part() * 16, __ldg((const uint2 *)scales)};
     }
 
     /* Of the rope, rows of odd number take the upper half first, so that stores of two neighbours meet in no bank. */
@@ -210,9 +182,8 @@ template <class S> struct fp8_wgmma_ring {
         return lane_id() / 4 % 2 * 64;
     }
 
-    static __device__ __forceinline__ void load(uint4 (&piece)[PIECES], const uint8_t *data, int j) {
-        const int at = j < CODED ? j * 64 : ATTN_FP8_NOPE + (j == CODED ? turned() : 64 - turned());
-        piece[j] = load16_once(data + part() * 16 + at);
+    __device__ __forceinline__ void load(uint4 (&piece)[PIECES], const line &l, int j) const {
+        piece[j] = load16_once(l.data + (j < CODED ? j * 64 : ATTN_FP8_NOPE + (j == CODED ? turned() : 64 - turned())));
     }
 
     /* A group of 64 codes, the lane's 16 of them two chunks of the tile. */
@@ -236,37 +207,27 @@ template <class S> struct fp8_wgmma_ring {
         convert<LARGE>(piece[j], byte, to + j * S::PANEL_BYTES, (to ^ 16) + j * S::PANEL_BYTES);
     }
 
-    /* Writes a pass and loads the next, what is loaded as early as there are registers. */
-    static __device__ __forceinline__ void pass(uint4 (&piece)[PIECES], uint2 &scales, const place &next, uint32_t to) {
-        const uint2    now = scales;
+    /* Writes a pass and loads the next, piece for piece where all is plain. */
+    __device__ __forceinline__ void pass(uint4 (&piece)[PIECES], uint2 now, const line &next, uint32_t to) const {
         const uint32_t rope = to + rope_after_codes();
-        scales = __ldg((const uint2 *)(next.data + next.scales));
-#pragma unroll
-        for (int j = CODED; j < PIECES; j++) {
-            store16_shared((j == CODED ? rope : rope ^ 64) + CODED * S::PANEL_BYTES, piece[j]);
-            load(piece, next.data, j);
-        }
         if (__any_sync(ALL_LANES, fp8_scales_large(now.x, now.y))) {
 #pragma unroll
             for (int j = 0; j < CODED; j++)
                 write_codes<true>(piece, now, to, j);
-            __syncwarp();
 #pragma unroll
             for (int j = 0; j < CODED; j++)
-                load(piece, next.data, j);
-            return;
+                load(piece, next, j);
+        } else {
+#pragma unroll
+            for (int j = 0; j < CODED; j++) {
+                write_codes<false>(piece, now, to, j);
+                load(piece, next, j);
+            }
         }
 #pragma unroll
-        for (int j = 0; j < EARLY; j++)
-            write_codes<false>(piece, now, to, j);
-        __syncwarp();  /* else all pieces are unpacked first, into more registers than there are */
-#pragma unroll
-        for (int j = 0; j < EARLY; j++)
-            load(piece, next.data, j);
-#pragma unroll
-        for (int j = EARLY; j < CODED; j++) {
-            write_codes<false>(piece, now, to, j);
-            load(piece, next.data, j);
+        for (int j = CODED; j < PIECES; j++) {
+            store16_shared((j == CODED ? rope : rope ^ 64) + CODED * S::PANEL_BYTES, piece[j]);
+            load(piece, next, j);
         }
     }
 
@@ -277,45 +238,41 @@ template <class S> struct fp8_wgmma_ring {
     }
 
     __device__ __forceinline__ void run(wgmma_shared<S> &sh) {
-        wish wishes[3];
+        wish wishes[AHEAD + 2];
         start(wishes);
-        place next = find(wishes[0]), after = find(wishes[1]);  /* blocks: of the pass to be loaded next, and the one behind */
-        wish  later = wishes[2];
-        place entry = of_pass(next, 0);                         /* of the pass in registers */
-        uint4 piece[PIECES];                                    /* the lane's: 7 of codes, 2 of rope */
-        uint2 scales = __ldg((const uint2 *)(entry.data + entry.scales));
+        const line first = ask(wishes[0], 0);
+        uint2      now = first.scales;  /* of the pass in registers */
+        uint4      piece[PIECES];       /* the lane's: 7 of codes, 2 of rope */
+        line       next[AHEAD];         /* of the passes after it */
 #pragma unroll
         for (int j = 0; j < PIECES; j++)
-            load(piece, entry.data, j);
-        ask(next);
-        ask(after);
-        if (item + (int32_t)gridDim.x < work.items)
-            announce(item + (int32_t)gridDim.x);
-        const uint32_t to = shared_address(sh.kv[0]) + row() * 128 + (part() * 2 ^ lane_id() / 4) * 16;
+            load(piece, first, j);
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            next[k] = ask(wishes[k + 1], k + 1);
+        wish     after = wishes[AHEAD + 1];
+        uint32_t to = shared_address(sh.kv[0]) + row() * 128 + (part() * 2 ^ lane_id() / 4) * 16;
         wgmma_turn<S::STAGES> turn = {0, 1};  /* the parity before the first: empty from the beginning */
-        int k = 0, loaded = 1;                /* passes of the tile that are written; of the block `next` that are loaded */
 #pragma unroll 1
-        while (entry.passes > 0) {
-            const bool hole = entry.data == (const uint8_t *)fp8_nothing;
-            if (loaded == next.passes) {
-                next = after;
-                loaded = 0;
-                after = find(later);
-                later = look();
-                ask(after);
-            }
-            entry = of_pass(next, loaded++);
+        for (int k = 0; pending > 0; pending--) {
             if (k == 0)
                 barrier_wait(shared_address(&sh.empty[turn.at]), turn.parity);
-            pass(piece, scales, entry, to + turn.at * S::STAGE_BYTES + k * ROWS * 128);
+            pass(piece, now, next[0], to + turn.at * S::STAGE_BYTES + k * ROWS * 128);
             if (part() == 0)
-                sh.bias[turn.at][k * ROWS + row()] = hole ? -INFINITY : 0.f;
+                sh.bias[turn.at][k * ROWS + row()] = holes & 1 ? -INFINITY : 0.f;
             if (++k == PASSES) {
                 wgmma_publish();
                 wgmma_arrive(sh.full[turn.at]);
                 turn.next();
                 k = 0;
             }
+            now = next[0].scales;
+#pragma unroll
+            for (int n = 0; n < AHEAD - 1; n++)
+                next[n] = next[n + 1];
+            holes >>= 1;
+            next[AHEAD - 1] = ask(after, AHEAD);
+            after = look();
         }
     }
 };
