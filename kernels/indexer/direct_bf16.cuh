@@ -1,5 +1,5 @@
-/* bf16 keys straight to registers, as live_direct.cuh and direct_block.cuh want them. Chunk 4i + t of a row, thread t's, has columns
- * 2t, 2t + 1, 2t + 8, 2t + 9 of k-steps 2i, 2i + 1. */
+/* bf16 keys straight to registers, as live_direct.cuh and direct_block.cuh want them. Chunk 4i + t of a row, thread t's, has
+ * columns 2t, 2t + 1, 2t + 8, 2t + 9 of k-steps 2i, 2i + 1. */
 #ifndef KBENCH_INDEXER_DIRECT_BF16_CUH
 #define KBENCH_INDEXER_DIRECT_BF16_CUH
 

@@ -1,9 +1,9 @@
 /* A block's pages, of any requests, from memory to registers and on to the tensor cores: live_direct.cuh for more than one request.
  *
- * Four teams of four warps take the pages of the block's share in turn, page i team i % 4. Each warp keeps a
- * list of the team's next pages in shared memory; the page after the one that is multiplied is on its way to registers. q of up to QUERIES
- * requests lies in shared memory; where a share has more, all teams meet when the next so many are wanted. There is no ring, and
- * nobody hands anything on.
+ * Four teams of four warps take the pages of the block's share in turn, page i team i % 4. Each warp keeps a list of the team's
+ * next pages in shared memory; the page after the one that is multiplied is on its way to registers. q of up to QUERIES requests
+ * lies in shared memory; where a share has more, all teams meet when the next so many are wanted. There is no ring, and nobody
+ * hands anything on.
  */
 #ifndef KBENCH_INDEXER_DIRECT_BLOCK_CUH
 #define KBENCH_INDEXER_DIRECT_BLOCK_CUH
@@ -14,8 +14,8 @@
  * or after, as request, page, live entries, number; then how many pages the block has. */
 template <int QUERIES> struct direct_places {
     static constexpr int LOOK = 16;
-    static constexpr uint32_t Q = 2 * SCORE_HALF, W = QUERIES * Q, LISTS = W + QUERIES * INDEXER_HEADS * 4, LIST = (2 * LOOK + 1) * 16,
-                              BYTES = LISTS + DIRECT_THREADS / WARP * LIST;
+    static constexpr uint32_t Q = 2 * SCORE_HALF, W = QUERIES * Q, LISTS = W + QUERIES * INDEXER_HEADS * 4;
+    static constexpr uint32_t LIST = (2 * LOOK + 1) * 16, BYTES = LISTS + DIRECT_THREADS / WARP * LIST;
 };
 
 /* gridDim.x, not to be kept in a register. */
