@@ -6,8 +6,8 @@
  * Codes become bf16 without a conversion instruction. A byte with its sign spread above it, shifted left by 4 and masked, has sign,
  * exponent and mantissa where a bf16 has them, and is worth 2^-120 of the code, also where that is subnormal; a packed product by
  * 2^120 times the scale does the rest. That factor is a bf16 for scales up to 2^7; a pass that meets a larger one, which hardly any
- * quantiser leaves, takes two products. Exact for scales of 2^-124 .. 2^119. Codes of NaN become 480, a scale of NaN a large number:
- * neither occurs in an entry that a list names.
+ * quantiser leaves, takes two products. Exact for scales of 2^-124 .. 2^119. Codes of NaN become 480, a scale of NaN a large
+ * number: neither occurs in an entry that a list names.
  */
 #ifndef KBENCH_ATTN_FP8_WGMMA_RING_CUH
 #define KBENCH_ATTN_FP8_WGMMA_RING_CUH

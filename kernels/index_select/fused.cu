@@ -1,6 +1,6 @@
 /* index_select/fused: one kernel; a block an SM scores its share of the live pages as indexer/live does at path 4, keeps the scores
  * of its piece of a request in shared memory, chunk by chunk with the best so far, and sends its k best; the last block of a
- * request selects from those. Tunable `whole`: scores of requests up to so long go to it whole, through L2, and the piece selects nothing.
+ * request selects from those. Tunable `whole`: the scores of requests up to so long go to it all, through L2.
  * Moves each live key once, q once a piece; 8 k bytes a piece, or 4 an entry of what is sent whole, go through L2.
  * Limit: the memory's rate for keys; then the last block's selection, by one SM a request.
  */
