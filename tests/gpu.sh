@@ -2,7 +2,7 @@
 # What a machine without a GPU can't test: planted kernels on the device, all default checks, the sweeps.
 # usage: gpu.sh [-o FOLDER] [PART...]
 #        PART: doctor, planted, check, sweep, neighbours (minutes: is other work seen), waits (which sanitizer sees which missing
-#        wait), or a job file NAME.ini of sweeps/; none: the first four.
+#        wait), sanitizers (every kernel under each of them), or a job file NAME.ini of sweeps/; none: the first four.
 #        From a bundle or a built tree. Runs are left in FOLDER (default: gpu-test).
 # The last line is 'N passed, N failed'; exit 1 where one failed, 77 where there is no GPU.
 set -u
@@ -50,6 +50,8 @@ for word; do
     sweep) part 'sweep' "$program" sweep --device cuda --out "$out/sweep" ;;
     neighbours) part 'neighbours' python3 "$here/tests/gpu/neighbours.py" "$program" "$planted/neighbour" --out "$out/neighbours" \
         --csv "$out/neighbours.csv" ;;
+    sanitizers) part 'sanitizers' python3 "$here/tests/gpu/sanitizers.py" "$program" --out "$out/sanitizers" \
+        --csv "$out/sanitizers.csv" ;;
     waits) part 'waits' python3 "$here/tests/gpu/waits.py" "$planted/waits" --out "$out/waits" --csv "$out/waits.csv" ;;
     *.ini) part "$word" "$program" sweep "$here/sweeps/$word" --device cuda --out "$out/$(basename "$word" .ini)" ;;
     *) echo "no part '$word'"; exit 2 ;;

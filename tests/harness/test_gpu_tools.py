@@ -55,6 +55,32 @@ with open(out + "/samples.csv", "w") as file:
 NEIGHBOUR = "#!/bin/sh\necho ready\nexec sleep 20\n"
 
 
+# A program with four kernels; `check` runs what --wrap says, which reports what <tool>_<last letter of the kernel> holds.
+CHECK = """#!/bin/sh
+if [ $1 = list ]; then
+    echo '{"kernels": ['
+    for k in a b c; do echo "{\\"name\\": \\"topk/$k\\", \\"op\\": \\"topk\\", \\"engine\\": \\"cuda\\"},"; done
+    echo '{"name": "topk/host", "op": "topk", "engine": "host"}]}'
+    exit 0
+fi
+for word; do
+    case $before in -k) kernel=${word#topk/} ;; --wrap) tool=$(echo "$word" | sed 's/.*--tool \\([a-z]*\\).*/\\1/') ;; esac
+    before=$word
+done
+eval "says=\${${tool}_$kernel:-fine}"
+case $says in
+fine) echo '  topk/x   ok  exact'; echo '========= ERROR SUMMARY: 0 errors' ;;
+harness) echo '  topk/x   ok  exact'; echo '=========     at hash_kernel(int)+0x10 in cuda_kernels.cu:40'
+         echo '========= ERROR SUMMARY: 1 error' ;;
+kernel) echo '  topk/x   ok  exact'; echo '=========     at void load<int>(int)+0x10 in x.cuh:7'
+        echo '=========     at hash_kernel(int)+0x10 in cuda_kernels.cu:40'; echo '========= ERROR SUMMARY: 2 errors' ;;
+dies) echo '  topk/x   crash  unspecified launch failure'; echo '========= ERROR SUMMARY: 0 errors'; exit 1 ;;
+wrong) echo '  topk/x'; echo '       wrong  out[0] is 1, should be 2'; echo '========= ERROR SUMMARY: 0 errors'; exit 1 ;;
+bare) echo 'kbench: no device: none'; exit 5 ;;
+esac
+"""
+
+
 def script(folder, name, text):
     path = os.path.join(folder, name)
     with open(path, "w", encoding="utf-8") as file:
@@ -140,6 +166,22 @@ def runs_beside_neighbours_add_up(folder):
     expect_exit(judged("neighbours.py", folder, *words[:2], "--csv", "sweep", MARKED=""), 1)   # no such file of ours
 
 
+def kernels_under_tools(folder):
+    words = [script(folder, "kbench", CHECK), "--sanitizer", script(folder, "sanitizer", "#!/bin/sh\n"), "--csv", "s.csv",
+             "--out", "o"]
+    done = judged("sanitizers.py", folder, *words, initcheck_a="harness", initcheck_b="kernel", synccheck_c="dies")
+    expect_exit(done, 0)
+    rows = {(row["kernel"], row["tool"]): row for row in read(os.path.join(folder, "s.csv"))}
+    expect(len(rows) == 12, f"{rows}", done)
+    found = [rows["topk/" + kernel, tool]["verdict"] for kernel, tool in
+             (("a", "memcheck"), ("a", "initcheck"), ("b", "initcheck"), ("c", "synccheck"))]
+    expect(found == ["clean", "harness", "reports", "does not run"], f"{found}", done)
+    expect(rows["topk/b", "initcheck"]["where"] == "load x.cuh:7 1x; hash_kernel cuda_kernels.cu:40 1x", f"{rows}", done)
+    for settings in ({"memcheck_a": "kernel"}, {"racecheck_b": "wrong"}):
+        expect_exit(judged("sanitizers.py", folder, *words, **settings), 1)
+    expect_exit(judged("sanitizers.py", folder, *words, memcheck_a="bare"), 77)
+
+
 def traces_are_held_to_untraced_time(folder):
     head = "kernel,engine,ctx,tune,t_med_ns,breakdown,traced_ns,untraced_ns,kernels_per_call\n"
     for line, code in (("a,cuda,1,,20000,ok,20599,20000,9", 0), ("a,cuda,1,,20000,ok,20601,20000,9", 1),
@@ -155,4 +197,5 @@ def traces_are_held_to_untraced_time(folder):
                                capture_output=True, text=True, check=False), 2)
 
 
-main(what_a_tool_sees, right_forms_must_be_right, runs_beside_neighbours_add_up, traces_are_held_to_untraced_time)
+main(what_a_tool_sees, right_forms_must_be_right, runs_beside_neighbours_add_up, kernels_under_tools,
+     traces_are_held_to_untraced_time)
