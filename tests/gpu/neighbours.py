@@ -1,6 +1,7 @@
 """Is other work on a GPU seen, and a quiet GPU left alone?
 
-usage: neighbours.py PROGRAM NEIGHBOUR [--runs N] [--cases quiet,loop,bursts] [--csv FILE] [--short] [--out DIR] [--device CUDA]
+usage: neighbours.py PROGRAM NEIGHBOUR [--runs N] [--cases quiet,loop,bursts] [--csv FILE] [--short] [--batches LIST]
+                     [--out DIR] [--device CUDA]
 Counts runs with a row marked `contended`: quiet (at most 1 of 20 may be), beside a copy loop at 20 % duty (at least 19 of 20),
 beside bursts of 50 ms every 5 s (at least 18 of 20 runs of 15 s). --short: quiet and loop runs of a third of the time. Exit 1 where
 a bar is missed, 77 where there is no GPU.
@@ -119,7 +120,8 @@ def case(options, name, words, least, most):
     first = len(lines)
     for i in range(first, first + options.runs):
         beside = neighbour(options, words, 120) if words else None
-        batches = "8,16,24" if options.short and (not words or words[2] == "100") else whole
+        third = options.short and (not words or words[2] == "100")
+        batches = options.batches or ("8,16,24" if third else whole)
         try:
             rows, samples, seconds = run(options, os.path.join(options.out, f"{name.replace(' ', '-')}-{i}"), batches)
         finally:
@@ -145,6 +147,7 @@ def main():
     parser.add_argument("--cases", default=",".join(CASES), help="some of " + ",".join(CASES))
     parser.add_argument("--csv")
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--batches", help="batch sizes of a run; more make it longer")
     parser.add_argument("--out")
     parser.add_argument("--device", default="cuda")
     options = parser.parse_args()
