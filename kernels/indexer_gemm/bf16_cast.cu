@@ -19,12 +19,9 @@ static __global__ void __launch_bounds__(CAST_THREADS) indexer_gemm_cast(struct 
             v[i][0] = __ldcs(row + at * 2), v[i][1] = __ldcs(row + at * 2 + 1);
     }
 #pragma unroll
-    for (int i = 0; i < CAST_EACH; i++) {
-        const float4 x = v[i][0], y = v[i][1];
+    for (int i = 0; i < CAST_EACH; i++)
         if (first + i * CAST_THREADS < groups)
-            to[first + i * CAST_THREADS] = make_uint4(bf16_pack(x.x, x.y), bf16_pack(x.z, x.w), bf16_pack(y.x, y.y),
-                                                      bf16_pack(y.z, y.w));
-    }
+            to[first + i * CAST_THREADS] = chain_pack(v[i][0], v[i][1]);
 }
 
 /* Behind the chain's own workspace. */
@@ -39,10 +36,6 @@ static size_t workspace(const struct problem *p, const struct device *, const in
     return k_at(p) + (size_t)(p->dim[INDEXER_GEMM_BATCH] * indexer_gemm_entries(p)) * D * 2;
 }
 
-static int open_(const struct problem *p, const struct device *, void **state) {
-    return chain_open(p, CUDA_R_16BF, CUBLAS_COMPUTE_32F, state);
-}
-
 /* The cast tensor, dense. */
 static int cast(const struct call *call, int tensor, int64_t vectors, size_t at, struct arg *ret) {
     const int32_t groups = (int32_t)(vectors * D / 8), per_block = CAST_THREADS * CAST_EACH;
@@ -54,8 +47,8 @@ static int cast(const struct call *call, int tensor, int64_t vectors, size_t at,
 
 static int launch(const struct call *call) {
     struct arg k, q;
-    STEP(cast(call, INDEXER_GEMM_Q32, HEADS, q_at(call->problem), &q));
-    STEP(cast(call, INDEXER_GEMM_K32, indexer_gemm_entries(call->problem), k_at(call->problem), &k));
+    CHAIN_STEP(cast(call, INDEXER_GEMM_Q32, HEADS, q_at(call->problem), &q));
+    CHAIN_STEP(cast(call, INDEXER_GEMM_K32, indexer_gemm_entries(call->problem), k_at(call->problem), &k));
     return chain_run(call, k, q);
 }
 
@@ -65,7 +58,7 @@ KERNEL = {
     .engine = CUDA,
     .reads = INDEXER_GEMM_READS_F32,
     .workspace = workspace,
-    .open = open_,
+    .open = chain_open<CUDA_R_16BF, CUBLAS_COMPUTE_32F>,
     .close = chain_close,
     .launch = launch,
     .describe = chain_describe,

@@ -4,22 +4,14 @@
  */
 #include "chain.cuh"
 
-static int open_(const struct problem *p, const struct device *, void **state) {
-    return chain_open(p, CUDA_R_16BF, CUBLAS_COMPUTE_32F, state);
-}
-
-static int launch(const struct call *call) {
-    return chain_run(call, call->t[INDEXER_GEMM_K16], call->t[INDEXER_GEMM_Q16]);
-}
-
 KERNEL = {
     FOR_OP(indexer_gemm),
     .note = "bf16 product by cuBLASLt with fp32 result, then relu, weights and sum; bound by the traffic of the product",
     .engine = CUDA,
     .reads = INDEXER_GEMM_READS_BF16,
     .workspace = chain_workspace,
-    .open = open_,
+    .open = chain_open<CUDA_R_16BF, CUBLAS_COMPUTE_32F>,
     .close = chain_close,
-    .launch = launch,
+    .launch = chain_launch<INDEXER_GEMM_K16, INDEXER_GEMM_Q16>,
     .describe = chain_describe,
 };

@@ -4,28 +4,8 @@
 #ifndef KBENCH_INDEXER_GEMM_CHAIN_CUH
 #define KBENCH_INDEXER_GEMM_CHAIN_CUH
 
-#include <stdlib.h>
 #include "dense.cuh"
-#include "lt.h"
-
-static constexpr size_t CHAIN_ROOM = 32 << 20;  /* what the library may ask for as workspace */
-
-#define STEP(call)                          \
-    do {                                    \
-        const int error_ = (call);          \
-        if (error_)                         \
-            return error_;                  \
-    } while (0)
-
-/* From open. */
-struct chain {
-    struct lt         lt;
-    struct lt_product product;
-};
-
-static inline size_t chain_aligned(size_t bytes) {
-    return (bytes + 255) / 256 * 256;
-}
+#include "lt_chain.cuh"
 
 /* Entries of a request in the product: a multiple of 4, so that its rows begin at multiples of 16 bytes. */
 static inline int64_t chain_width(const struct problem *p) {
@@ -42,41 +22,16 @@ static inline size_t chain_workspace(const struct problem *p, const struct devic
 
 /* One matrix a request: `columns` vectors of 128, as the library counts; stride: bytes from request to request. */
 static inline lt_matrix chain_factor(cudaDataType_t type, int64_t columns, int64_t stride) {
-    return {type, D, columns, D, stride / (type == CUDA_R_32F ? 4 : 2), false};
+    return {type, D, columns, D, stride / chain_size(type), false};
 }
 
-static inline void chain_close(void *state) {
-    chain *c = (chain *)state;
-    lt_close(&c->lt);
-    free(c);
-}
-
-/* product[entries, 64] = k[128, entries]^T q[128, 64], column by column. */
-static inline int chain_open(const struct problem *p, cudaDataType_t type, cublasComputeType_t compute, void **state) {
-    chain *c = (chain *)calloc(1, sizeof *c);
-    *state = NULL;
-    if (!c)
-        return cudaErrorMemoryAllocation;
-    const int64_t bytes = type == CUDA_R_32F ? 4 : 2, entries = indexer_gemm_entries(p), width = chain_width(p);
-    c->product.batch = (int32_t)p->dim[INDEXER_GEMM_BATCH];
-    c->product.a = chain_factor(type, entries, entries * D * bytes);
-    c->product.b = chain_factor(type, HEADS, HEADS * D * bytes);
-    c->product.d = {CUDA_R_32F, entries, HEADS, width, width * HEADS, false};
-    cublasStatus_t status = lt_open(&c->lt);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status = lt_choose_by(&c->lt, &c->product, true, compute, CHAIN_ROOM);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        *state = c;
-    else
-        chain_close(c);
-    return lt_error(status);
-}
-
-static inline const char *chain_describe(void *state, char *ret, size_t size) {
-    const chain *c = (const chain *)state;
-    char product[200];
-    snprintf(ret, size, "cuBLASLt %zu; %s", c->lt.version(), lt_describe(&c->lt, &c->product, product, sizeof product));
-    return ret;
+/* For a kernel's table: product[entries, 64] = k[128, entries]^T q[128, 64], column by column. */
+template <cudaDataType_t TYPE, cublasComputeType_t COMPUTE>
+static int chain_open(const struct problem *p, const struct device *, void **state) {
+    const int64_t bytes = chain_size(TYPE), entries = indexer_gemm_entries(p), width = chain_width(p);
+    return chain_choose(COMPUTE, (int32_t)p->dim[INDEXER_GEMM_BATCH], chain_factor(TYPE, entries, entries * D * bytes),
+                        chain_factor(TYPE, HEADS, HEADS * D * bytes), {CUDA_R_32F, entries, HEADS, width, width * HEADS, false},
+                        state);
 }
 
 static constexpr int SUM_WARPS = 8, SUM_HEADS = HEADS / SUM_WARPS, SUM_KEYS = WARP * 4;
@@ -122,12 +77,17 @@ static inline int chain_run(const struct call *call, struct arg k, struct arg q)
     struct lt_product product = c->product;
     product.a = chain_factor(product.a.type, product.a.columns, k.stride);
     product.b = chain_factor(product.b.type, product.b.columns, q.stride);
-    STEP(lt_error(lt_multiply(&c->lt, &product, 1, k.p, q.p, base, base + chain_product_bytes(call->problem), CHAIN_ROOM,
-                              call->stream)));
+    CHAIN_STEP(lt_error(lt_multiply(&c->lt, &product, 1, k.p, q.p, base, base + chain_product_bytes(call->problem), CHAIN_ROOM,
+                                    call->stream)));
     const int32_t blocks = (a.entries + SUM_KEYS - 1) / SUM_KEYS;
     indexer_gemm_sum<<<(unsigned)(a.batch * blocks), SUM_WARPS * WARP, 0, call->stream>>>(
         a, (const float *)base, (int32_t)chain_width(call->problem), blocks);
     return cudaGetLastError();
+}
+
+/* For a kernel's table: of tensors K and Q as they come. */
+template <int K, int Q> static int chain_launch(const struct call *call) {
+    return chain_run(call, call->t[K], call->t[Q]);
 }
 
 #endif

@@ -3,22 +3,14 @@
  */
 #include "chain.cuh"
 
-static int open_(const struct problem *p, const struct device *, void **state) {
-    return chain_open(p, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, state);
-}
-
-static int launch(const struct call *call) {
-    return chain_run(call, call->t[INDEXER_GEMM_K32], call->t[INDEXER_GEMM_Q32]);
-}
-
 KERNEL = {
     FOR_OP(indexer_gemm),
     .note = "fp32 in, multiplied as tf32 by cuBLASLt, then relu, weights and sum; bound by the traffic of fp32 keys and product",
     .engine = CUDA,
     .reads = INDEXER_GEMM_READS_F32,
     .workspace = chain_workspace,
-    .open = open_,
+    .open = chain_open<CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32>,
     .close = chain_close,
-    .launch = launch,
+    .launch = chain_launch<INDEXER_GEMM_K32, INDEXER_GEMM_Q32>,
     .describe = chain_describe,
 };
