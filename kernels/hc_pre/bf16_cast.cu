@@ -14,15 +14,8 @@ static __global__ void __launch_bounds__(THREADS) hc_pre_cast(struct arg from, u
     for (int i = 0; i < EACH; i++)
         v[i][0] = __ldg(row + i * THREADS * 2), v[i][1] = __ldg(row + i * THREADS * 2 + 1);
 #pragma unroll
-    for (int i = 0; i < EACH; i++) {
-        const float4 x = v[i][0], y = v[i][1];
-        to[(int64_t)blockIdx.x * (K / 8) + i * THREADS + threadIdx.x] =
-            make_uint4(bf16_pack(x.x, x.y), bf16_pack(x.z, x.w), bf16_pack(y.x, y.y), bf16_pack(y.z, y.w));
-    }
-}
-
-static int open_(const struct problem *p, const struct device *, void **state) {
-    return chain_open(p, CUDA_R_16BF, state);
+    for (int i = 0; i < EACH; i++)
+        to[(int64_t)blockIdx.x * (K / 8) + i * THREADS + threadIdx.x] = chain_pack(v[i][0], v[i][1]);
 }
 
 static size_t workspace(const struct problem *p, const struct device *, const int32_t *) {
@@ -32,9 +25,9 @@ static size_t workspace(const struct problem *p, const struct device *, const in
 static int launch(const struct call *call) {
     const struct arg w = {(char *)call->workspace + CHAIN_ROOM, K * 2}, x = {(char *)w.p + N * K * 2, K * 2};
     hc_pre_cast<<<N, THREADS, 0, call->stream>>>(call->t[HC_PRE_W32], (uint4 *)w.p);
-    STEP(cudaGetLastError());
+    CHAIN_STEP(cudaGetLastError());
     hc_pre_cast<<<(unsigned)call->problem->dim[HC_PRE_BATCH], THREADS, 0, call->stream>>>(call->t[HC_PRE_X32], (uint4 *)x.p);
-    STEP(cudaGetLastError());
+    CHAIN_STEP(cudaGetLastError());
     return chain_run(call, w, x, call->workspace);
 }
 
@@ -44,7 +37,7 @@ KERNEL = {
     .engine = CUDA,
     .reads = HC_PRE_READS_F32,
     .workspace = workspace,
-    .open = open_,
+    .open = chain_open<CUDA_R_16BF>,
     .close = chain_close,
     .launch = launch,
     .describe = chain_describe,

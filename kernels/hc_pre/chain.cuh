@@ -2,11 +2,8 @@
 #ifndef KBENCH_HC_PRE_CHAIN_CUH
 #define KBENCH_HC_PRE_CHAIN_CUH
 
-#include <stdlib.h>
 #include "hc.cuh"
-#include "lt.h"
-
-static constexpr size_t CHAIN_ROOM = 32 << 20;  /* what the library may ask for as workspace */
+#include "lt_chain.cuh"
 
 static constexpr int SQUARE_THREADS = 512;
 
@@ -27,61 +24,11 @@ static __global__ void __launch_bounds__(SQUARE_THREADS) hc_pre_square(const __g
         *hc_sqsum(a, blockIdx.x) = all;
 }
 
-#define STEP(call)                          \
-    do {                                    \
-        const int error_ = (call);          \
-        if (error_)                         \
-            return error_;                  \
-    } while (0)
-
-/* From open. */
-struct chain {
-    struct lt         lt;
-    struct lt_product product;
-};
-
-/* `rows` rows of 16384, as the library counts: columns. */
-static inline lt_matrix chain_factor(cudaDataType_t type, int64_t rows, int64_t stride) {
-    const int64_t ld = stride / (type == CUDA_R_32F ? 4 : 2);
-    return {type, K, rows, ld, ld * rows, true};
-}
-
-static inline lt_matrix chain_result(int64_t tokens, int64_t stride) {
-    return {CUDA_R_32F, N, tokens, stride / 4, stride / 4 * tokens, true};
-}
-
-static inline void chain_close(void *state) {
-    chain *c = (chain *)state;
-    lt_close(&c->lt);
-    free(c);
-}
-
-/* mix[24, batch] = w[16384, 24]^T x[16384, batch], column by column. */
-static inline int chain_open(const struct problem *p, cudaDataType_t type, void **state) {
-    chain *c = (chain *)calloc(1, sizeof *c);
-    *state = NULL;
-    if (!c)
-        return cudaErrorMemoryAllocation;
-    const int64_t bytes = type == CUDA_R_32F ? 4 : 2, tokens = p->dim[HC_PRE_BATCH];
-    c->product.batch = 1;
-    c->product.a = chain_factor(type, N, K * bytes);
-    c->product.b = chain_factor(type, tokens, K * bytes);
-    c->product.d = chain_result(tokens, N * 4);
-    cublasStatus_t status = lt_open(&c->lt);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status = lt_choose(&c->lt, &c->product, true, CHAIN_ROOM);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        *state = c;
-    else
-        chain_close(c);
-    return lt_error(status);
-}
-
-static inline const char *chain_describe(void *state, char *ret, size_t size) {
-    const chain *c = (const chain *)state;
-    char product[200];
-    snprintf(ret, size, "cuBLASLt %zu; %s", c->lt.version(), lt_describe(&c->lt, &c->product, product, sizeof product));
-    return ret;
+/* For a kernel's table: mix[24, batch] = w[16384, 24]^T x[16384, batch], column by column. */
+template <cudaDataType_t TYPE> static int chain_open(const struct problem *p, const struct device *, void **state) {
+    const int64_t tokens = p->dim[HC_PRE_BATCH], row = K * chain_size(TYPE);
+    return chain_choose(CUBLAS_COMPUTE_32F, 1, chain_matrix(TYPE, N, K, row, true), chain_matrix(TYPE, tokens, K, row, true),
+                        chain_matrix(CUDA_R_32F, tokens, N, N * 4, true), state);
 }
 
 /* mix from w and x, wherever they stand; the square sum from x in fp32. library: CHAIN_ROOM bytes of workspace. */
@@ -89,10 +36,10 @@ static inline int chain_run(const struct call *call, struct arg w, struct arg x,
     const chain *c = (const chain *)call->state;
     const hc_args a = hc_args_of(call, false);
     struct lt_product product = c->product;
-    product.a = chain_factor(product.a.type, N, w.stride);
-    product.b = chain_factor(product.b.type, a.batch, x.stride);
-    product.d = chain_result(a.batch, a.mix.stride);
-    STEP(lt_error(lt_multiply(&c->lt, &product, 1, w.p, x.p, a.mix.p, library, CHAIN_ROOM, call->stream)));
+    product.a = chain_matrix(product.a.type, N, K, w.stride, true);
+    product.b = chain_matrix(product.b.type, a.batch, K, x.stride, true);
+    product.d = chain_matrix(CUDA_R_32F, a.batch, N, a.mix.stride, true);
+    CHAIN_STEP(lt_error(lt_multiply(&c->lt, &product, 1, w.p, x.p, a.mix.p, library, CHAIN_ROOM, call->stream)));
     hc_pre_square<<<(unsigned)a.batch, SQUARE_THREADS, 0, call->stream>>>(a);
     return cudaGetLastError();
 }

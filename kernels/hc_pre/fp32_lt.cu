@@ -3,10 +3,6 @@
  */
 #include "chain.cuh"
 
-static int open_(const struct problem *p, const struct device *, void **state) {
-    return chain_open(p, CUDA_R_32F, state);
-}
-
 static size_t workspace(const struct problem *, const struct device *, const int32_t *) {
     return CHAIN_ROOM;
 }
@@ -21,7 +17,7 @@ KERNEL = {
     .engine = CUDA,
     .reads = HC_PRE_READS_F32,
     .workspace = workspace,
-    .open = open_,
+    .open = chain_open<CUDA_R_32F>,
     .close = chain_close,
     .launch = launch,
     .describe = chain_describe,
