@@ -12,24 +12,18 @@
 #ifndef KBENCH_INDEXER_CHAIN_CUH
 #define KBENCH_INDEXER_CHAIN_CUH
 
-#include <stdlib.h>
 #include "indexer.cuh"
-#include "lt.h"
+#include "lt_chain.cuh"
 
-static constexpr size_t CHAIN_ROOM = 32 << 20;  /* what the library may ask for as workspace */
 static constexpr int CHAIN_THREADS = 256, CHAIN_VECTORS = 4;  /* 16-byte accesses a thread, all in flight */
-
-struct chain {
-    struct lt         lt;
-    struct lt_product product;
-};
-
-static inline size_t chain_aligned(size_t bytes) {
-    return (bytes + 255) / 256 * 256;
-}
 
 static inline int64_t chain_entries(const struct problem *p) {
     return p->dim[INDEXER_BATCH] * indexer_width(p->dim[INDEXER_MAX_CTX]);
+}
+
+/* Of the workspace, one of the two that take 256 bytes an entry: for scores, say. */
+static inline size_t chain_buffer(const struct problem *p) {
+    return (size_t)chain_entries(p) * (INDEXER_HEADS * 4);
 }
 
 static inline unsigned chain_blocks(int64_t vectors) {
@@ -153,60 +147,25 @@ template <class C> static __device__ __forceinline__ void chain_cast(const C &c,
             }
 }
 
-#define CHAIN_STEP(call)                    \
-    do {                                    \
-        const int error_ = (call);          \
-        if (error_)                         \
-            return error_;                  \
-    } while (0)
-
-/* scores fp32 [width, 64] = keys [width, 128] q [64, 128]^T, for each request; q_stride: bytes from head to head. */
-static inline struct lt_matrix chain_matrix(cudaDataType_t type, int64_t rows, int64_t columns, int64_t stride) {
-    const int64_t ld = stride / (type == CUDA_R_32F ? 4 : 2);
-    return {type, columns, rows, ld, ld * rows, false};
+/* Launches a kernel of a row's own that calls chain_cast, for `rows` rows of 128 values. */
+template <class C>
+static int chain_cast_by(void (*kernel)(C, uint4 *, int64_t), const struct call *call, const C &c, void *to, int64_t rows) {
+    const int64_t chunks = rows * (INDEXER_D * C::BYTES / 16);
+    kernel<<<chain_blocks(chunks), CHAIN_THREADS, 0, call->stream>>>(c, (uint4 *)to, chunks);
+    return cudaGetLastError();
 }
 
+/* scores fp32 [width, 64] = keys [width, 128] q [64, 128]^T, for each request. stride: bytes from head to head. */
 static inline struct lt_matrix chain_q(cudaDataType_t type, int64_t stride) {
-    struct lt_matrix q = chain_matrix(type, INDEXER_HEADS, INDEXER_D, stride);
-    q.loose = true;
-    return q;
+    return chain_matrix(type, INDEXER_HEADS, INDEXER_D, stride, true);
 }
 
-/* type: of keys and q as the library sees them. */
-static inline int chain_open(const struct problem *p, cudaDataType_t type, void **state) {
-    const int64_t width = indexer_width(p->dim[INDEXER_MAX_CTX]), bytes = type == CUDA_R_32F ? 4 : 2;
-    struct chain *chain = (struct chain *)calloc(1, sizeof *chain);
-    *state = NULL;
-    if (!chain)
-        return cudaErrorMemoryAllocation;
-    chain->product.batch = (int32_t)p->dim[INDEXER_BATCH];
-    chain->product.a = chain_q(type, INDEXER_D * bytes);
-    chain->product.b = chain_matrix(type, width, INDEXER_D, INDEXER_D * bytes);
-    chain->product.d = chain_matrix(CUDA_R_32F, width, INDEXER_HEADS, INDEXER_HEADS * 4);
-    cublasStatus_t status = lt_open(&chain->lt);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status = lt_choose(&chain->lt, &chain->product, true, CHAIN_ROOM);
-    if (status == CUBLAS_STATUS_SUCCESS) {
-        *state = chain;
-    } else {
-        lt_close(&chain->lt);
-        free(chain);
-    }
-    return lt_error(status);
-}
-
-static inline void chain_close(void *state) {
-    struct chain *chain = (struct chain *)state;
-    lt_close(&chain->lt);
-    free(chain);
-}
-
-static inline const char *chain_describe(void *state, char *ret, size_t size) {
-    const struct chain *chain = (const struct chain *)state;
-    char product[160];
-    snprintf(ret, size, "cuBLASLt %zu; %s", chain->lt.version(),
-             lt_describe(&chain->lt, &chain->product, product, sizeof product));
-    return ret;
+/* For a kernel's table. TYPE: of keys and q as the library sees them. */
+template <cudaDataType_t TYPE> static int chain_open(const struct problem *p, const struct device *, void **state) {
+    const int64_t width = indexer_width(p->dim[INDEXER_MAX_CTX]), row = INDEXER_D * chain_size(TYPE);
+    return chain_choose(CUBLAS_COMPUTE_32F, (int32_t)p->dim[INDEXER_BATCH], chain_q(TYPE, row),
+                        chain_matrix(TYPE, width, INDEXER_D, row, false),
+                        chain_matrix(CUDA_R_32F, width, INDEXER_HEADS, INDEXER_HEADS * 4, false), state);
 }
 
 /* From keys in a row to sums over heads in logits: keys are in x, scores go to y, x, y in turn. stride: of q's heads, in bytes. */

@@ -5,21 +5,14 @@
 #include "gather_pages.cuh"
 
 /* The workspace: x holds gathered keys, then relu's result; y holds scores, then weighted ones. Both take 256 bytes an entry. */
-static size_t buffer(const struct problem *p) {
-    return (size_t)chain_entries(p) * (INDEXER_HEADS * 4);
-}
-
 static size_t workspace(const struct problem *p, const struct device *, const int32_t *) {
-    return buffer(p) * 2 + CHAIN_ROOM;
-}
-
-static int open_(const struct problem *p, const struct device *, void **state) {
-    return chain_open(p, CUDA_R_16BF, state);
+    return chain_buffer(p) * 2 + CHAIN_ROOM;
 }
 
 static int launch(const struct call *call) {
     const indexer_args a = indexer_args_of(call);
-    char *const x = (char *)call->workspace, *const y = x + buffer(call->problem), *const library = y + buffer(call->problem);
+    const size_t buffer = chain_buffer(call->problem);
+    char *const x = (char *)call->workspace, *const y = x + buffer, *const library = y + buffer;
     CHAIN_STEP(chain_gather(call, a, x));
     CHAIN_STEP(chain_score(call, a, a.t[INDEXER_Q].p, a.t[INDEXER_Q].stride, x, y, library));
     return chain_mask(call, a);
@@ -32,7 +25,7 @@ KERNEL = {
     .promises = CLEAN,
     .growth = {{"max_ctx", 1}},
     .workspace = workspace,
-    .open = open_,
+    .open = chain_open<CUDA_R_16BF>,
     .close = chain_close,
     .launch = launch,
     .describe = chain_describe,

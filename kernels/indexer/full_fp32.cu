@@ -7,6 +7,8 @@
 
 /* Four bf16 to four floats. */
 struct cast_bf16 {
+    static constexpr int BYTES = 2;  /* a value */
+
     const char *from;
     int64_t     stride;  /* bytes from row to row of 256 */
 
@@ -24,33 +26,20 @@ static __global__ void __launch_bounds__(CHAIN_THREADS)
 }
 
 /* The workspace: x holds fp32 keys of 512 bytes an entry, then relu's result; y holds gathered keys, scores, weighted scores. */
-static size_t buffer(const struct problem *p) {
-    return (size_t)chain_entries(p) * (INDEXER_HEADS * 4);
-}
-
 static size_t workspace(const struct problem *p, const struct device *, const int32_t *) {
     const size_t q = (size_t)p->dim[INDEXER_BATCH] * (INDEXER_HEADS * INDEXER_D * 4);
-    return buffer(p) * 3 + q + CHAIN_ROOM;
-}
-
-static int open_(const struct problem *p, const struct device *, void **state) {
-    return chain_open(p, CUDA_R_32F, state);
-}
-
-static int cast(const struct call *call, const void *from, int64_t stride, void *to, int64_t rows) {
-    const cast_bf16 c = {(const char *)from, stride};
-    const int64_t chunks = rows * (INDEXER_D * 2 / 16);
-    indexer_cast<<<chain_blocks(chunks), CHAIN_THREADS, 0, call->stream>>>(c, (uint4 *)to, chunks);
-    return cudaGetLastError();
+    return chain_buffer(p) * 3 + q + CHAIN_ROOM;
 }
 
 static int launch(const struct call *call) {
     const indexer_args a = indexer_args_of(call);
-    char *const x = (char *)call->workspace, *const y = x + buffer(call->problem) * 2, *const q = y + buffer(call->problem);
-    char *const library = q + (int64_t)a.batch * (INDEXER_HEADS * INDEXER_D * 4);
+    const size_t buffer = chain_buffer(call->problem);
+    const int64_t heads = (int64_t)a.batch * INDEXER_HEADS, entries = (int64_t)a.batch * a.width;
+    char *const x = (char *)call->workspace, *const y = x + buffer * 2, *const q = y + buffer;
+    char *const library = q + heads * (INDEXER_D * 4);
     CHAIN_STEP(chain_gather(call, a, y));
-    CHAIN_STEP(cast(call, y, INDEXER_D * 2, x, (int64_t)a.batch * a.width));
-    CHAIN_STEP(cast(call, a.t[INDEXER_Q].p, a.t[INDEXER_Q].stride, q, (int64_t)a.batch * INDEXER_HEADS));
+    CHAIN_STEP(chain_cast_by(indexer_cast, call, {y, INDEXER_D * 2}, x, entries));
+    CHAIN_STEP(chain_cast_by(indexer_cast, call, {(const char *)a.t[INDEXER_Q].p, a.t[INDEXER_Q].stride}, q, heads));
     CHAIN_STEP(chain_score(call, a, q, INDEXER_D * 4, x, y, library));
     return chain_mask(call, a);
 }
@@ -62,7 +51,7 @@ KERNEL = {
     .promises = CLEAN,
     .growth = {{"max_ctx", 1}},
     .workspace = workspace,
-    .open = open_,
+    .open = chain_open<CUDA_R_32F>,
     .close = chain_close,
     .launch = launch,
     .describe = chain_describe,

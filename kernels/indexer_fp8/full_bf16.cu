@@ -26,6 +26,8 @@ static __global__ void __launch_bounds__(GATHER_THREADS) indexer_gather_pages(co
 
 /* Eight e4m3 to eight bf16; exact. */
 struct cast_e4m3 {
+    static constexpr int BYTES = 1;  /* a value */
+
     const char *from;
     int64_t     stride;  /* bytes from block to block of 64 rows of 128, or from row to row */
     int32_t     rows;    /* that lie one behind the other */
@@ -62,38 +64,25 @@ static __global__ void __launch_bounds__(CHAIN_THREADS)
 
 /* The workspace: x holds bf16 keys, then relu's result, y scores, then weighted ones, 256 bytes an entry; then gathered pages,
  * whose scales are needed at the end. */
-static size_t buffer(const struct problem *p) {
-    return (size_t)chain_entries(p) * (INDEXER_HEADS * 4);
-}
-
 static size_t pages_bytes(const struct problem *p) {
     return chain_aligned((size_t)(chain_entries(p) / INDEXER_PAGE) * INDEXER_FP8_PAGE_BYTES);
 }
 
 static size_t workspace(const struct problem *p, const struct device *, const int32_t *) {
     const size_t q = (size_t)p->dim[INDEXER_BATCH] * (INDEXER_HEADS * INDEXER_D * 2);
-    return buffer(p) * 2 + pages_bytes(p) + q + CHAIN_ROOM;
-}
-
-static int open_(const struct problem *p, const struct device *, void **state) {
-    return chain_open(p, CUDA_R_16BF, state);
-}
-
-static int cast(const struct call *call, const cast_e4m3 &c, void *to, int64_t rows) {
-    const int64_t chunks = rows * (INDEXER_D / 16);
-    indexer_cast<<<chain_blocks(chunks), CHAIN_THREADS, 0, call->stream>>>(c, (uint4 *)to, chunks);
-    return cudaGetLastError();
+    return chain_buffer(p) * 2 + pages_bytes(p) + q + CHAIN_ROOM;
 }
 
 static int launch(const struct call *call) {
     const indexer_args a = indexer_args_of(call);
-    const int64_t entries = (int64_t)a.batch * a.width;
-    char *const x = (char *)call->workspace, *const y = x + buffer(call->problem), *const pages = y + buffer(call->problem);
-    char *const q = pages + pages_bytes(call->problem), *const library = q + (int64_t)a.batch * (INDEXER_HEADS * INDEXER_D * 2);
+    const size_t buffer = chain_buffer(call->problem);
+    const int64_t heads = (int64_t)a.batch * INDEXER_HEADS, entries = (int64_t)a.batch * a.width;
+    char *const x = (char *)call->workspace, *const y = x + buffer, *const pages = y + buffer;
+    char *const q = pages + pages_bytes(call->problem), *const library = q + heads * (INDEXER_D * 2);
     indexer_gather_pages<<<(unsigned)(entries / INDEXER_PAGE), GATHER_THREADS, 0, call->stream>>>(a, (uint4 *)pages);
     CHAIN_STEP(cudaGetLastError());
-    CHAIN_STEP(cast(call, {pages, INDEXER_FP8_PAGE_BYTES, INDEXER_PAGE}, x, entries));
-    CHAIN_STEP(cast(call, {(const char *)a.t[INDEXER_Q].p, a.t[INDEXER_Q].stride, 1}, q, (int64_t)a.batch * INDEXER_HEADS));
+    CHAIN_STEP(chain_cast_by(indexer_cast, call, {pages, INDEXER_FP8_PAGE_BYTES, INDEXER_PAGE}, x, entries));
+    CHAIN_STEP(chain_cast_by(indexer_cast, call, {(const char *)a.t[INDEXER_Q].p, a.t[INDEXER_Q].stride, 1}, q, heads));
     CHAIN_STEP(chain_score(call, a, q, INDEXER_D * 2, x, y, library));
     const unsigned blocks = (unsigned)((entries / 4 + CHAIN_THREADS - 1) / CHAIN_THREADS);
     indexer_scale<<<blocks, CHAIN_THREADS, 0, call->stream>>>(a, pages, entries / 4);
@@ -108,7 +97,7 @@ KERNEL = {
     .promises = CLEAN,
     .growth = {{"max_ctx", 1}},
     .workspace = workspace,
-    .open = open_,
+    .open = chain_open<CUDA_R_16BF>,
     .close = chain_close,
     .launch = launch,
     .describe = chain_describe,
