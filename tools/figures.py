@@ -1,10 +1,6 @@
 #!/usr/bin/env python3
 """Tables in Markdown files from committed rows, so that no figure stands in prose without its row.
 
-usage: figures.py FILE.md...             fills the tables in
-       figures.py --check FILE.md...     exit 1 where a table is not what its rows say
-       figures.py --check --program KBENCH FILE.md...   also exit 1 where a quoted run measured other machine code than this build's
-
 A table stands between two markers, and is made anew from the words of the first:
     <!-- figures: results/h200/attention kernels=attn/simt,attn/mma across=batch:1,16,64,128 heads=64 ctx=128K -->
     <!-- end of figures -->
@@ -12,6 +8,7 @@ kernels: rows of the table, in order; across: a dimension and its values; the ot
 us; `speedup=KERNEL` adds how many times that kernel's speed it is; `counter=l2_reread` shows that column of counters.csv instead. A
 row that is missing, failed or doubled is an error.
 """
+import argparse
 import csv
 import json
 import os
@@ -135,25 +132,31 @@ def stale(program, runs):
             for run, r in said.items() if not r or r["evidence"] == "stale"]
 
 
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    parser.add_argument("--check", action="store_true", help="fill nothing in; exit 1 where a table is not what its rows say")
+    parser.add_argument("--program", metavar="KBENCH",
+                        help="also exit 1 where a quoted run measured other machine code than that of this program")
+    parser.add_argument("files", metavar="FILE.md", nargs="*", help="its tables are filled in, or checked")
+    return parser.parse_intermixed_args()
+
+
 def main():
-    words = sys.argv[1:]
-    check = "--check" in words
-    program = words[words.index("--program") + 1] if "--program" in words else None
-    files = [w for w in words if w not in ("--check", "--program", program)]
+    given = arguments()
     wrong, runs = [], set()
-    for path in files:
+    for path in given.files:
         with open(path, encoding="utf-8") as file:
             before = file.read()
         after, quoted = filled(before)
         runs |= quoted
-        if check and after != before:
+        if given.check and after != before:
             wrong.append(f"{path}: a table is not what its rows say; run tools/figures.py {path}")
-        elif not check and after != before:
+        elif not given.check and after != before:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(after)
-    if program:
-        wrong += stale(program, runs)
-    print("\n".join(wrong) if wrong else f"{len(files)} files, {len(runs)} runs quoted")
+    if given.program:
+        wrong += stale(given.program, runs)
+    print("\n".join(wrong) if wrong else f"{len(given.files)} files, {len(runs)} runs quoted")
     return 1 if wrong else 0
 
 

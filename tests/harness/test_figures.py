@@ -66,6 +66,9 @@ def a_wrong_table_is_found(folder):
     with open(page, "w", encoding="utf-8") as file:
         file.write(text.replace("21.5", "21.4"))
     expect(tool("--check").returncode == 1, "another figure passes")
+    done = tool("--help")
+    expect(done.returncode == 0 and "--program" in done.stdout, "no help", done)
+    expect(tool("--chek").returncode == 2, "an unknown option passes for a file")
 
 
 main(the_rule_is_the_programs, medians, a_wrong_table_is_found)
