@@ -195,14 +195,15 @@ template <int STAGES> static choice choice_wide(void) {
     return {(const void *)attn_splitk_wide<S>, {}, (int64_t)sizeof(mma_shared<S>), S::HEADS, S::THREADS};
 }
 
-template <int TILE, int KEPT> static choice choice_wgmma(void) {
-    using S = wgmma_shape<TILE, KEPT>;
+template <int TILE, bool AHEAD> static choice choice_wgmma(void) {
+    using S = wgmma_shape<TILE, 16, AHEAD>;
     return {(const void *)attn_splitk_wgmma<S, 1>,
             {(const void *)attn_splitk_wgmma<S, 2>, (const void *)attn_splitk_wgmma<S, 4>, (const void *)attn_splitk_wgmma<S, 8>},
             (int64_t)sizeof(wgmma_shared<S>), S::HEADS, S::THREADS};
 }
 
-/* Kinds of blocks: 16, 32 and 64 heads by mma.sync; 64 by wgmma in tiles of 64 keys and of 32. As sets: bit 1 << kind. */
+/* Kinds of blocks: 16, 32 and 64 heads by mma.sync; 64 by wgmma in tiles of 64 keys, and of 32 whose scores are begun ahead. As
+ * sets: bit 1 << kind. */
 enum { NARROW, MIDDLE, WIDE, WGMMA_64, WGMMA_32, WIDTHS };
 enum { BY_MMA = 1 << NARROW | 1 << MIDDLE | 1 << WIDE, ALL = (1 << WIDTHS) - 1 };
 
@@ -212,8 +213,8 @@ static choice choice_by_size(int width, const struct device *d) {
         {choice_of<1, 6, 2>(), choice_of<1, 4, 1>(), choice_of<1, 2, 1>()},
         {choice_of<2, 5, 2>(), choice_of<2, 4, 1>(), choice_of<2, 2, 1>()},
         {choice_wide<4>(), choice_wide<4>(), choice_wide<4>()},
-        {choice_wgmma<64, 16>(), choice_wgmma<64, 16>(), choice_wgmma<64, 16>()},
-        {choice_wgmma<32, 16>(), choice_wgmma<32, 16>(), choice_wgmma<32, 16>()},
+        {choice_wgmma<64, false>(), choice_wgmma<64, false>(), choice_wgmma<64, false>()},
+        {choice_wgmma<32, true>(), choice_wgmma<32, true>(), choice_wgmma<32, true>()},
     };
     for (int i = 0; i < 2; i++)
         if (by_size[width][i].shared <= d->smem_bytes)

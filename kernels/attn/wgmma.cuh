@@ -34,18 +34,20 @@
 #include "wgmma_ops.cuh"
 
 /* TILE: keys of a tile, 64 or 32; the ring has room for 128. KEPT: of the 32 k-steps of a score, for how many q is kept in
- * registers and not read from shared memory tile after tile. 16 leave the ring 56 registers, none 104. */
-template <int TILE_, int KEPT_> struct wgmma_shape {
+ * registers and not read from shared memory tile after tile. AHEAD: the products of the next tile's scores are begun before the
+ * weights of one are made. FOR_SCORES: registers of a thread for that; the ring has what is left of 192. */
+template <int TILE_, int KEPT_, bool AHEAD_ = true, int FOR_SCORES_ = 136> struct wgmma_shape {
     static constexpr int TILE = TILE_, KEPT = KEPT_, STAGES = 128 / TILE, BUFFERS = STAGES, HEADS = 64;
+    static constexpr bool AHEAD = AHEAD_;
     static constexpr int TEAM = 128, SUMMERS = 2, SCORER = SUMMERS, RING = SCORER + 1, THREADS = (RING + 1) * TEAM;
     static constexpr int PANELS = ATTN_D / 64, PANEL_BYTES = TILE * 128, STAGE_BYTES = PANELS * PANEL_BYTES;
     static constexpr int Q_PANEL_BYTES = HEADS * 128, STEPS = ATTN_D / 16;
-    static constexpr int FOR_SUMS = 160, FOR_SCORES = KEPT > 0 ? 136 : 88;
+    static constexpr int FOR_SUMS = 160, FOR_SCORES = FOR_SCORES_;
     static constexpr int FOR_RING = 4 * 128 - SUMMERS * FOR_SUMS - FOR_SCORES;
 
-    /* Where a buffer's weights begin in p: rows of 128 bytes have room for two buffers of 32 keys. */
-    static __device__ __forceinline__ int weights_at(int buffer) {
-        return TILE == 32 ? buffer / 2 * (HEADS * 128) + buffer % 2 * 64 : buffer * (HEADS * 128);
+    /* From an address in buffer 0 to that in another. Rows of 128 bytes have room for two buffers of 32 keys. */
+    static __device__ __forceinline__ uint32_t weights_at(uint32_t first, int buffer) {
+        return TILE == 32 ? (first ^ buffer % 2 * 64) + buffer / 2 * (HEADS * 128) : first + buffer * (HEADS * 128);
     }
     static_assert((TILE == 32 || TILE == 64) && KEPT <= 16 && FOR_RING >= 56, "no such shape");
 };
@@ -60,6 +62,13 @@ template <class S> struct __align__(1024) wgmma_shared {
     float2   ml[8][S::HEADS];                     /* of each block of a cluster: see wgmma_merge */
     uint64_t full[S::STAGES], empty[S::STAGES], given[S::BUFFERS], taken[S::BUFFERS];  /* mbarriers: of the ring, of tokens */
 };
+
+/* Where a lane of warp w of its team stores, or loads, the first weights of heads 16 w and on, by matrices of 8 x 8: chunk n of 8 keys
+ * at ^ n * 16. */
+template <class S> static __device__ __forceinline__ uint32_t wgmma_weights_of(const wgmma_shared<S> &sh) {
+    const int lane = lane_id();
+    return shared_address(sh.p[0]) + (warp_id() % 4 * 16 + lane % 16) * 128 + (lane / 16 ^ lane % 8) * 16;
+}
 
 /* An item is (request, group of 64 heads, part of the list); parts of a group side by side. A kernel parameter. */
 struct wgmma_work {
@@ -108,6 +117,17 @@ static __device__ __forceinline__ void wgmma_arrive(const uint64_t &barrier) {
     __syncwarp();
     if (lane_id() == 0)
         barrier_arrive(shared_address(&barrier));
+}
+
+/* A request's slot lists to L2, by a team. */
+template <class S> static __device__ __forceinline__ void wgmma_announce_lists(const attn_args &a, int64_t b) {
+    const int32_t thread = (int32_t)threadIdx.x % S::TEAM;
+#pragma unroll 1
+    for (int at = thread * 128; at < a.topk * 4 + 124; at += S::TEAM * 128)
+        prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, b) + max(min(at, a.topk * 4 - 4), 0));
+#pragma unroll 1
+    for (int at = thread * 128; at < a.window * 4 + 124; at += S::TEAM * 128)
+        prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, b) + max(min(at, a.window * 4 - 4), 0));
 }
 
 template <class S, int CLUSTER> struct wgmma_merge;

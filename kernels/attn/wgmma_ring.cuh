@@ -33,12 +33,7 @@ template <class S> struct wgmma_bf16_ring {
     __device__ __forceinline__ void announce(int32_t coming) const {
         const int64_t b = wgmma_request_of(work, coming);
         const int32_t first = coming / work.splits % work.groups * S::HEADS, thread = (int32_t)threadIdx.x % S::TEAM;
-#pragma unroll 1
-        for (int at = thread * 128; at < a.topk * 4 + 124; at += S::TEAM * 128)
-            prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, b) + min(at, a.topk * 4 - 4));
-#pragma unroll 1
-        for (int at = thread * 128; at < a.window * 4 + 124; at += S::TEAM * 128)
-            prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, b) + min(at, a.window * 4 - 4));
+        wgmma_announce_lists<S>(a, b);
 #pragma unroll 1
         for (int line = thread; line < S::HEADS * (ROW_BYTES / 128); line += S::TEAM)
             if (first + line / 8 < a.heads)
@@ -126,6 +121,7 @@ template <class S> struct wgmma_bf16_ring {
 #pragma unroll
         for (int p = 0; p < PASSES; p++) {
             const int row = p * 4 + lane / 8;
+            __syncwarp();  /* else addresses of all passes are made first, in more registers than there are */
             const int32_t slot = __shfl_sync(ALL_LANES, t.slot, row);
             const char *from = kv(row < t.window, slot) + part * 16;
 #pragma unroll

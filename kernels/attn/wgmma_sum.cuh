@@ -42,7 +42,8 @@ template <class S> struct wgmma_sums {
 #pragma unroll
             for (int part = 0; part < 2; part++)
                 wgmma_values(o[part], w + k * 2, v + k * (16 * 128 >> 4) + part * (2 * S::PANEL_BYTES >> 4));
-        wgmma_finish();
+        wgmma_commit();
+        wgmma_wait<0>();
         wgmma_hold(o[0]);
         wgmma_hold(o[1]);
     }
@@ -85,6 +86,8 @@ static __device__ __forceinline__ void wgmma_sum(const attn_args &a, wgmma_share
                                                  const partials &p) {
     const int team = (int)threadIdx.x / S::TEAM, lane = lane_id(), head = warp_id() % 4 * 16 + lane / 4;
     const uint32_t weight = shared_address(sh.p[0]), value = pinned(shared_address(sh.kv[0]) + team * (S::STAGE_BYTES / 2));
+    if (team == 0)  /* it has nothing else to do yet; else each of the ring's first tiles waits for its line of the list */
+        wgmma_announce_lists<S>(a, wgmma_request_of(work, (int32_t)blockIdx.x));
     wgmma_sums<S> sums;
     wgmma_turn<S::STAGES> from = {0, 0};
     wgmma_turn<S::BUFFERS> token = {0, 0};
@@ -102,7 +105,7 @@ static __device__ __forceinline__ void wgmma_sum(const attn_args &a, wgmma_share
             wgmma_publish();
             if (i > range.begin)
                 sums.scale(sh.old[token.at][head], sh.old[token.at][head + 8]);
-            sums.tile(weight + S::weights_at(token.at), value + from.at * S::STAGE_BYTES);
+            sums.tile(S::weights_at(weight, token.at), value + from.at * S::STAGE_BYTES);
             wgmma_arrive(sh.empty[from.at]);
             if (lane == 0)
                 barrier_arrive(shared_address(&sh.taken[token.at]));

@@ -15,8 +15,10 @@ static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_splitk(const __
     fp8_run<S, SPLIT>(a, work, parts, *(fp8_shared<S> *)shared_bytes);
 }
 
-/* 64 heads a block, by wgmma: an entry is loaded and converted once. CLUSTER: blocks that merge their parts, or 1. */
-using wgmma_block_shape = wgmma_shape<64, 0>;
+/* 64 heads a block, by wgmma: an entry is loaded and converted once. CLUSTER: blocks that merge their parts, or 1. They have no
+ * registers left for two tiles of 64 keys. */
+using wgmma_block_shape = wgmma_shape<64, 0, true, 112>;
+using wgmma_merging_shape = wgmma_shape<32, 6, true, 112>;
 
 template <class S, int CLUSTER>
 static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_splitk_wgmma(const __grid_constant__ fp8_args a,
@@ -51,11 +53,12 @@ template <class S> static shape shape_of(void) {
 static shape shape_for(const struct device *d, int which) {
     if (which == WGMMA) {
         using S = wgmma_block_shape;
+        using M = wgmma_merging_shape;
         const void *kernel = (const void *)attn_fp8_splitk_wgmma<S, 1>;
         return {{kernel, kernel},
-                {(const void *)attn_fp8_splitk_wgmma<S, 2>, (const void *)attn_fp8_splitk_wgmma<S, 4>,
-                 (const void *)attn_fp8_splitk_wgmma<S, 8>},
-                (int64_t)sizeof(wgmma_shared<S>), S::HEADS, S::THREADS};
+                {(const void *)attn_fp8_splitk_wgmma<M, 2>, (const void *)attn_fp8_splitk_wgmma<M, 4>,
+                 (const void *)attn_fp8_splitk_wgmma<M, 8>},
+                (int64_t)max(sizeof(wgmma_shared<S>), sizeof(wgmma_shared<M>)), S::HEADS, S::THREADS};
     }
     const shape deep = which == WIDE ? shape_of<fp8_shape<2, 6>>() : shape_of<fp8_shape<1, 8>>();
     return deep.shared <= d->smem_bytes ? deep : shape_of<fp8_shape<1, 4>>();
