@@ -13,7 +13,7 @@
 
 #include "base.h"
 
-enum { BOARD_BYTES = 4096, START_TIMEOUT_S = 120, WRAP_TIMEOUT_S = 600 };
+enum { BOARD_BYTES = 4096, START_TIMEOUT_S = 120, WRAP_TIMEOUT_S = 600, DEATHS = 3 };
 
 /* The words before the worker: those of --wrap, split as a shell would but without running anything. */
 static void wrap_words(const char *wrap, wordexp_t *ret)
@@ -261,8 +261,8 @@ bool supervisor_group(struct supervisor *sv, struct job *job, struct outcome *re
         ret[v].profile = NULL;
         ret[v].sample = NULL;
     }
-    /* Each attempt decides at least one variant more, so it ends. */
-    for (int attempt = 0; attempt <= job->group.n; attempt++) {
+    /* Each attempt decides at least one variant more, or is one of few deaths in nobody's launch, so it ends. */
+    for (int attempt = 0, deaths = 0; attempt <= job->group.n + DEATHS; attempt++) {
         if (sv->connection < 0 && !start_worker(sv)) return false;
         *sv->board = (struct board){.variant = -1};
         enum end end = END_DEATH;
@@ -281,7 +281,7 @@ bool supervisor_group(struct supervisor *sv, struct job *job, struct outcome *re
             sv->connection = -1;
         }
         if (end == END_INTERRUPTED) return false;
-        bool nobody = at < 0;
+        if (at < 0 && end == END_DEATH && ++deaths < job->group.n && deaths < DEATHS) continue;   /* was it killed from outside? */
         struct verdict verdict = verdict_of_death(sv, status, end == END_TIMEOUT, job->timeout_s);
         if (at >= 0 && at < job->group.n && job->decided[at] && job->verdict[at].status == STATUS_CRASH) continue;
         for (int v = 0; v < job->group.n; v++) {
@@ -289,7 +289,7 @@ bool supervisor_group(struct supervisor *sv, struct job *job, struct outcome *re
             job->decided[v] = true;
             job->verdict[v] = verdict;
         }
-        if (nobody) break;   /* the next worker would die of the same */
+        if (at < 0) break;   /* the next worker would die of the same */
     }
     for (int v = 0; v < job->group.n; v++) {
         if (*ret[v].row.status || !job->decided[v]) continue;

@@ -63,7 +63,7 @@ template <class S> struct __align__(1024) wgmma_shared {
     uint64_t full[S::STAGES], empty[S::STAGES], given[S::BUFFERS], taken[S::BUFFERS];  /* mbarriers: of the ring, of tokens */
 };
 
-/* Where a lane of warp w of its team stores, or loads, the first weights of heads 16 w and on, by matrices of 8 x 8: chunk n of 8 keys
+/* Where a lane of warp w of its team stores the first weights of heads 16 w and on, by matrices of 8 x 8: those of keys 8 n and on
  * at ^ n * 16. */
 template <class S> static __device__ __forceinline__ uint32_t wgmma_weights_of(const wgmma_shared<S> &sh) {
     const int lane = lane_id();

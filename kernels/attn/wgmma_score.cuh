@@ -1,5 +1,6 @@
 /* Of wgmma.cuh: the warpgroup that makes scores and weights. Warp w has heads 16 w and on, a thread two of them, and of each 8 keys
- * two: S never leaves the registers.
+ * two: S never leaves the registers. Two tiles' scores have room, so that products of one and weights of the other go on side by
+ * side.
  */
 #ifndef KBENCH_ATTN_WGMMA_SCORE_CUH
 #define KBENCH_ATTN_WGMMA_SCORE_CUH
@@ -77,7 +78,7 @@ template <class S> struct wgmma_scorer {
 
     /* Products of k-steps [FROM, TO) of a tile's scores. */
     template <int FROM, int TO> __device__ __forceinline__ void steps(float (&c)[S::TILE / 2], uint32_t query, int stage) {
-        __syncwarp();
+        __syncwarp();  /* else the assembler gathers the products of all calls in one place */
         const uint64_t q = wgmma_rows_at(query), k = wgmma_rows_at(shared_address(sh.kv[stage]));
         wgmma_each<TO - FROM>([&](auto at) {
             constexpr int step = FROM + decltype(at)::value;
