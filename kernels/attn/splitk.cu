@@ -195,16 +195,15 @@ template <int STAGES> static choice choice_wide(void) {
     return {(const void *)attn_splitk_wide<S>, {}, (int64_t)sizeof(mma_shared<S>), S::HEADS, S::THREADS};
 }
 
-template <int TILE, bool AHEAD> static choice choice_wgmma(void) {
-    using S = wgmma_shape<TILE, 16, AHEAD>;
+static choice choice_wgmma(void) {
+    using S = wgmma_shape<16>;
     return {(const void *)attn_splitk_wgmma<S, 1>,
             {(const void *)attn_splitk_wgmma<S, 2>, (const void *)attn_splitk_wgmma<S, 4>, (const void *)attn_splitk_wgmma<S, 8>},
             (int64_t)sizeof(wgmma_shared<S>), S::HEADS, S::THREADS};
 }
 
-/* Kinds of blocks: 16, 32 and 64 heads by mma.sync; 64 by wgmma in tiles of 64 keys, and of 32 whose scores are begun ahead. As
- * sets: bit 1 << kind. */
-enum { NARROW, MIDDLE, WIDE, WGMMA_64, WGMMA_32, WIDTHS };
+/* Kinds of blocks: 16, 32 and 64 heads by mma.sync; 64 by wgmma. As sets: bit 1 << kind. */
+enum { NARROW, MIDDLE, WIDE, WGMMA, WIDTHS };
 enum { BY_MMA = 1 << NARROW | 1 << MIDDLE | 1 << WIDE, ALL = (1 << WIDTHS) - 1 };
 
 /* What fits the device's shared memory: 227 KB (sm_90, sm_100), 160 KB (sm_80), 99 KB (sm_86, sm_89, sm_120). */
@@ -213,8 +212,7 @@ static choice choice_by_size(int width, const struct device *d) {
         {choice_of<1, 6, 2>(), choice_of<1, 4, 1>(), choice_of<1, 2, 1>()},
         {choice_of<2, 5, 2>(), choice_of<2, 4, 1>(), choice_of<2, 2, 1>()},
         {choice_wide<4>(), choice_wide<4>(), choice_wide<4>()},
-        {choice_wgmma<64, false>(), choice_wgmma<64, false>(), choice_wgmma<64, false>()},
-        {choice_wgmma<32, true>(), choice_wgmma<32, true>(), choice_wgmma<32, true>()},
+        {choice_wgmma(), choice_wgmma(), choice_wgmma()},
     };
     for (int i = 0; i < 2; i++)
         if (by_size[width][i].shared <= d->smem_bytes)
@@ -234,17 +232,18 @@ struct pace {
     int32_t keys;  /* a tile */
 };
 static const struct pace paces[WIDTHS] = {
-    {6800, 750, 1000, 32}, {6800, 1160, 1000, 32}, {6800, 1940, 1000, 32}, {6800, 1500, 1500, 64}, {6800, 900, 1500, 32},
+    {6800, 750, 1000, 32}, {6800, 1160, 1000, 32}, {6800, 1940, 1000, 32}, {6800, 1750, 1500, 64},
 };
 
 enum { SPLITS, BLOCK_HEADS, PATH, CLUSTER };  /* tunables; 0: whichever is best */
 
-/* Which of c.merging takes a plan; -1: none, or it is not wanted. Its blocks have an item each. */
+/* Which of c.merging takes a plan; -1: none, or it is not wanted. Its blocks have an item each; all must run at once, and of larger
+ * clusters fewer do, since a cluster stays within a part of the device. */
 static int merging_of(const struct problem *p, const struct device *d, const int32_t *tune, const choice &c,
                       const split_plan &plan) {
     for (int i = 0; i < 3; i++)
-        if (tune[CLUSTER] == 2 && plan.splits == 2 << i && c.merging[i])
-            return p->dim[ATTN_BATCH] * plan.groups * plan.splits <= d->sm_count ? i : -1;
+        if (tune[CLUSTER] != 1 && plan.splits == 2 << i && c.merging[i])
+            return p->dim[ATTN_BATCH] * plan.groups * plan.splits <= (i == 0 ? d->sm_count : d->sm_count * 3 / 4) ? i : -1;
     return -1;
 }
 
@@ -258,14 +257,14 @@ static int64_t plan_cost(const struct problem *p, const struct device *d, const 
     const int64_t compute = rounds * ((tiles + plan.splits - 1) / plan.splits * pace.tile + pace.gap) - pace.gap;
     const int64_t memory = batch * n * ROW_BYTES * 1000 / bytes_per_us;
     const int64_t moved = batch * p->dim[ATTN_HEADS] * plan.splits * (ATTN_D * 4) * 1000 / moved_per_us;
-    const int64_t by_kernel = (plan.splits + 7) / 8 * merge + moved, sent_per_us = 25000;
+    const int64_t by_kernel = (plan.splits + 7) / 8 * merge + moved, sent_per_us = 26700;
     const int64_t by_cluster = merge + 64 * ATTN_D * 4 * (plan.splits - 1) / plan.splits * 1000 / sent_per_us;
     return pace.start + (compute > memory ? compute : memory) + (plan.splits == 1 ? 0 : merging ? by_cluster : by_kernel);
 }
 
 /* Those of `there` that tunable path leaves. */
 static int kinds_of(const int32_t *tune, int there) {
-    static const int wanted[] = {BY_MMA, BY_MMA, 1 << WGMMA_64, 1 << WGMMA_32};
+    static const int wanted[] = {ALL, BY_MMA, 1 << WGMMA};
     return wanted[tune[PATH]] & there ? wanted[tune[PATH]] & there : BY_MMA & there;
 }
 
@@ -307,7 +306,9 @@ static size_t workspace(const struct problem *p, const struct device *d, const i
     static const int there[] = {ALL, BY_MMA, 1 << NARROW};
     size_t most = 0;
     for (size_t i = 0; i < sizeof there / sizeof *there; i++) {
-        const size_t bytes = partials_bytes(p, plan_of(p, d, tune, there[i]).splits);
+        const split_plan plan = plan_of(p, d, tune, there[i]);
+        const bool merging = merging_of(p, d, tune, choice_by_size(plan.width, d), plan) >= 0;
+        const size_t bytes = merging ? 0 : partials_bytes(p, plan.splits);
         most = bytes > most ? bytes : most;
     }
     return most;
@@ -364,7 +365,7 @@ KERNEL = {
     FOR_OP(attn),
     .note = "the KV list in `splits` parts (0: chosen by shape) for 16 to 64 heads a block, merged by log-sum-exp",
     .engine = CUDA,
-    .tunable = {{"splits", {0}, 0, COMBINE_SPLITS}, {"block_heads", {0}, 0, 64}, {"path", {0}, 0, 3}, {"cluster", {0}, 0, 2}},
+    .tunable = {{"splits", {0}, 0, COMBINE_SPLITS}, {"block_heads", {0}, 0, 64}, {"path", {0}, 0, 2}, {"cluster", {0}, 0, 2}},
     .unfit = unfit,
     .workspace = workspace,
     .open = open_,

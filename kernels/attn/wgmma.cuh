@@ -5,8 +5,8 @@
  *   2 sum      O[64][512] += P * V: a warpgroup takes 256 elements of d, 128 registers of a thread.
  *   1 score    S[64][TILE] = q K^T, the largest score so far of each head, weights P to shared memory.
  *   1 ring     fills the stages with tiles, as far ahead as there is room, also into the block's next items.
- * Weights go through BUFFERS buffers with a barrier for full and one for empty; what passes is called a token. After an item's last
- * tile one more token brings the factors that end the sums.
+ * Weights go through BUFFERS buffers with a barrier for full and one for empty; what passes is called a token, one a tile or two:
+ * WGMMA_SHORT. After an item's last tile one more brings the factors that end the sums.
  *
  * The ring is a struct, template argument of wgmma_block, whose threads are the last 128 of the block:
  *
@@ -33,30 +33,27 @@
 #include "combine.cuh"
 #include "wgmma_ops.cuh"
 
-/* TILE: keys of a tile, 64 or 32; the ring has room for 128. KEPT: of the 32 k-steps of a score, for how many q is kept in
- * registers and not read from shared memory tile after tile. AHEAD: the products of the next tile's scores are begun before the
- * weights of one are made. FOR_SCORES: registers of a thread for that; the ring has what is left of 192. */
-template <int TILE_, int KEPT_, bool AHEAD_ = true, int FOR_SCORES_ = 136> struct wgmma_shape {
-    static constexpr int TILE = TILE_, KEPT = KEPT_, STAGES = 128 / TILE, BUFFERS = STAGES, HEADS = 64;
-    static constexpr bool AHEAD = AHEAD_;
+/* KEPT: of the 32 k-steps of a score, for how many q is kept in registers and not read from shared memory tile after tile; what
+ * registers they cost the ring has to do without. */
+template <int KEPT_> struct wgmma_shape {
+    static constexpr int TILE = 64, KEPT = KEPT_, STAGES = 2, BUFFERS = 2, HEADS = 64;
     static constexpr int TEAM = 128, SUMMERS = 2, SCORER = SUMMERS, RING = SCORER + 1, THREADS = (RING + 1) * TEAM;
     static constexpr int PANELS = ATTN_D / 64, PANEL_BYTES = TILE * 128, STAGE_BYTES = PANELS * PANEL_BYTES;
-    static constexpr int Q_PANEL_BYTES = HEADS * 128, STEPS = ATTN_D / 16;
-    static constexpr int FOR_SUMS = 160, FOR_SCORES = FOR_SCORES_;
+    static constexpr int Q_PANEL_BYTES = HEADS * 128, STEPS = ATTN_D / 16, P_BYTES = HEADS * 128;
+    static constexpr int FOR_SUMS = 160, FOR_SCORES = KEPT > 0 ? 136 : 88;
     static constexpr int FOR_RING = 4 * 128 - SUMMERS * FOR_SUMS - FOR_SCORES;
-
-    /* From an address in buffer 0 to that in another. Rows of 128 bytes have room for two buffers of 32 keys. */
-    static __device__ __forceinline__ uint32_t weights_at(uint32_t first, int buffer) {
-        return TILE == 32 ? (first ^ buffer % 2 * 64) + buffer / 2 * (HEADS * 128) : first + buffer * (HEADS * 128);
-    }
-    static_assert((TILE == 32 || TILE == 64) && KEPT <= 16 && FOR_RING >= 56, "no such shape");
+    static_assert(KEPT <= 16 && FOR_RING >= 56, "no such shape");
 };
+
+/* Lists of up to so many entries get two tokens a tile: the weights, then what they lost as bf16. Where so few share a result, the
+ * rounding of one may pass the tolerance alone. */
+static constexpr int32_t WGMMA_SHORT = 256;
 
 /* Aligned to 1024 in shared memory. */
 template <class S> struct __align__(1024) wgmma_shared {
     char     kv[S::STAGES][S::STAGE_BYTES];
     char     q[S::PANELS][S::Q_PANEL_BYTES];      /* chunk c of head h at c ^ h % 8 */
-    char     p[2][S::HEADS * 128];                /* weights, bf16, swizzled alike; TILE = 32: two buffers side by side */
+    char     p[S::BUFFERS][S::P_BYTES];           /* weights, bf16, swizzled alike */
     float    bias[S::STAGES][S::TILE];            /* 0, or -inf where a hole or the end is */
     float    old[S::BUFFERS][S::HEADS];           /* what the sums so far are to be multiplied by */
     float2   ml[8][S::HEADS];                     /* of each block of a cluster: see wgmma_merge */

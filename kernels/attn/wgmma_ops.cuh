@@ -60,27 +60,6 @@ static __device__ __forceinline__ void wgmma_team_sync(int id) {
 #endif
 }
 
-/* Whether all of them say yes. */
-static __device__ __forceinline__ bool wgmma_team_all(int id, bool yes) {
-    uint32_t all = 0;
-#if WGMMA_IS_THERE
-    asm volatile("{\n.reg .pred yes, all;\nsetp.ne.u32 yes, %1, 0;\n"
-                 "barrier.cta.red.and.aligned.pred all, %2, 128, yes;\nselp.u32 %0, 1, 0, all;\n}"
-                 : "=r"(all) : "r"((uint32_t)yes), "r"(id) : "memory");
-#endif
-    return all != 0;
-}
-
-/* Whether the phase of that parity has ended, without waiting. */
-static __device__ __forceinline__ bool wgmma_has_ended(uint32_t barrier, uint32_t parity) {
-    uint32_t ended = 0;
-#if WGMMA_IS_THERE
-    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(ended) : "r"(barrier), "r"(parity) : "memory");
-#endif
-    return ended != 0;
-}
-
 /* So that no use of c moves across a fence or a wait. */
 template <int N> static __device__ __forceinline__ void wgmma_hold(float (&c)[N]) {
 #pragma unroll
@@ -92,8 +71,6 @@ template <int N> static __device__ __forceinline__ void wgmma_hold(float (&c)[N]
 #define OF_16(k, c, i) OF_8(k, c, i), OF_8(k, c, i + 8)
 #define OF_32(k, c, i) OF_16(k, c, i), OF_16(k, c, i + 16)
 #define OF_64(k, c, i) OF_32(k, c, i), OF_32(k, c, i + 32)
-#define SUMS_16                                                                                                               \
-    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
 #define SUMS_32                                                                                                               \
     "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "                   \
     "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
@@ -103,29 +80,9 @@ template <int N> static __device__ __forceinline__ void wgmma_hold(float (&c)[N]
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                                        \
     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
 
-/* c[64 x 32 or 64] = (FIRST ? 0 : c) + a[64 x 16] * b[32 or 64 x 16]^T by a warpgroup, warp w rows 16 w and on. With g = lane / 4
+/* c[64 x 64] = (FIRST ? 0 : c) + a[64 x 16] * b[64 x 16]^T by a warpgroup, warp w rows 16 w and on. With g = lane / 4
  * and t = lane % 4: c[4 n + i] is row g + i / 2 * 8, column 8 n + 2 t + i % 2. a in registers: fragments as of mma_bf16, which
  * nothing may change before wgmma_wait. */
-template <bool FIRST> static __device__ __forceinline__ void wgmma_scores(float (&c)[16], uint64_t a, uint64_t b) {
-#if WGMMA_IS_THERE
-    if constexpr (FIRST)
-        asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 " SUMS_16 "%16, %17, 0, 1, 1, 0, 0;"
-                     : OF_16("=f", c, 0) : "l"(a), "l"(b));
-    else
-        asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 " SUMS_16 "%16, %17, 1, 1, 1, 0, 0;"
-                     : OF_16("+f", c, 0) : "l"(a), "l"(b));
-#endif
-}
-template <bool FIRST> static __device__ __forceinline__ void wgmma_scores(float (&c)[16], const uint32_t (&a)[4], uint64_t b) {
-#if WGMMA_IS_THERE
-    if constexpr (FIRST)
-        asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 " SUMS_16 "{%16, %17, %18, %19}, %20, 0, 1, 1, 0;"
-                     : OF_16("=f", c, 0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-    else
-        asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 " SUMS_16 "{%16, %17, %18, %19}, %20, 1, 1, 1, 0;"
-                     : OF_16("+f", c, 0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-#endif
-}
 template <bool FIRST> static __device__ __forceinline__ void wgmma_scores(float (&c)[32], uint64_t a, uint64_t b) {
 #if WGMMA_IS_THERE
     if constexpr (FIRST)
@@ -155,7 +112,6 @@ static __device__ __forceinline__ void wgmma_values(float (&c)[64], uint64_t a, 
 #endif
 }
 
-#undef SUMS_16
 #undef SUMS_32
 #undef SUMS_64
 #undef OF_8

@@ -95,22 +95,25 @@ static __device__ __forceinline__ void wgmma_sum(const attn_args &a, wgmma_share
 #pragma unroll 1
     for (int32_t coming; item < work.items; item = coming) {
         const wgmma_range range = wgmma_range_of<S>(work, item, n);
+        const bool is_short = n <= WGMMA_SHORT;
         coming = item + (int32_t)gridDim.x;
         if (coming < work.items)
             n = attn_length_of(a, wgmma_request_of(work, coming)).n;
         sums.clear();
 #pragma unroll 1
         for (int32_t i = range.begin; i < range.end; i += S::TILE) {
-            barrier_wait(shared_address(&sh.given[token.at]), token.parity);
-            wgmma_publish();
-            if (i > range.begin)
-                sums.scale(sh.old[token.at][head], sh.old[token.at][head + 8]);
-            sums.tile(S::weights_at(weight, token.at), value + from.at * S::STAGE_BYTES);
-            wgmma_arrive(sh.empty[from.at]);
+            for (int token_of_tile = 0; token_of_tile <= is_short; token_of_tile++) {
+                barrier_wait(shared_address(&sh.given[token.at]), token.parity);
+                wgmma_publish();
+                if (i > range.begin)
+                    sums.scale(sh.old[token.at][head], sh.old[token.at][head + 8]);
+                sums.tile(weight + token.at * S::P_BYTES, value + from.at * S::STAGE_BYTES);
+                wgmma_arrive(sh.taken[token.at]);
+                token.next();
+            }
             if (lane == 0)
-                barrier_arrive(shared_address(&sh.taken[token.at]));
+                barrier_arrive(shared_address(&sh.empty[from.at]));
             from.next();
-            token.next();
         }
         if constexpr (CLUSTER > 1) {
             using merge = wgmma_merge<S, CLUSTER>;

@@ -15,10 +15,8 @@ static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_splitk(const __
     fp8_run<S, SPLIT>(a, work, parts, *(fp8_shared<S> *)shared_bytes);
 }
 
-/* 64 heads a block, by wgmma: an entry is loaded and converted once. CLUSTER: blocks that merge their parts, or 1. They have no
- * registers left for two tiles of 64 keys. */
-using wgmma_block_shape = wgmma_shape<64, 0, true, 112>;
-using wgmma_merging_shape = wgmma_shape<32, 6, true, 112>;
+/* 64 heads a block, by wgmma: an entry is loaded and converted once. CLUSTER: blocks that merge their parts, or 1. */
+using wgmma_block_shape = wgmma_shape<0>;
 
 template <class S, int CLUSTER>
 static __global__ void __launch_bounds__(S::THREADS, 1) attn_fp8_splitk_wgmma(const __grid_constant__ fp8_args a,
@@ -53,12 +51,11 @@ template <class S> static shape shape_of(void) {
 static shape shape_for(const struct device *d, int which) {
     if (which == WGMMA) {
         using S = wgmma_block_shape;
-        using M = wgmma_merging_shape;
         const void *kernel = (const void *)attn_fp8_splitk_wgmma<S, 1>;
         return {{kernel, kernel},
-                {(const void *)attn_fp8_splitk_wgmma<M, 2>, (const void *)attn_fp8_splitk_wgmma<M, 4>,
-                 (const void *)attn_fp8_splitk_wgmma<M, 8>},
-                (int64_t)max(sizeof(wgmma_shared<S>), sizeof(wgmma_shared<M>)), S::HEADS, S::THREADS};
+                {(const void *)attn_fp8_splitk_wgmma<S, 2>, (const void *)attn_fp8_splitk_wgmma<S, 4>,
+                 (const void *)attn_fp8_splitk_wgmma<S, 8>},
+                (int64_t)sizeof(wgmma_shared<S>), S::HEADS, S::THREADS};
     }
     const shape deep = which == WIDE ? shape_of<fp8_shape<2, 6>>() : shape_of<fp8_shape<1, 8>>();
     return deep.shared <= d->smem_bytes ? deep : shape_of<fp8_shape<1, 4>>();
@@ -73,10 +70,12 @@ static int64_t items_of(const struct problem *p, int32_t heads, int32_t splits) 
     return p->dim[ATTN_BATCH] * ((p->dim[ATTN_HEADS] + heads - 1) / heads) * splits;
 }
 
-/* Which of s.merging makes a call; -1: none. Its blocks have an item each. */
+/* Which of s.merging makes a call; -1: none. Its blocks have an item each; all must run at once, and of larger clusters fewer do, since
+ * a cluster stays within a part of the device. */
 static int merging_of(const struct problem *p, const struct device *d, const int32_t *tune, const shape &s, int32_t splits) {
     for (int i = 0; i < 3; i++)
-        if (tune[TUNE_CLUSTER] == BY_CLUSTER && s.merging[i] && splits == 2 << i && items_of(p, s.heads, splits) <= d->sm_count)
+        if (tune[TUNE_CLUSTER] != BY_KERNEL && s.merging[i] && splits == 2 << i &&
+            items_of(p, s.heads, splits) <= (i == 0 ? d->sm_count : d->sm_count * 3 / 4))
             return i;
     return -1;
 }
@@ -85,7 +84,7 @@ static int merging_of(const struct problem *p, const struct device *d, const int
  * tiles, one after another; then the merge: a launch, a turn a part, and the parts to L2 and back; or, in a cluster, what
  * its blocks send each other. */
 static double cost_of(const struct problem *p, const struct device *d, int which, int32_t heads, int32_t splits, bool merging) {
-    static const double start[SHAPES] = {6.2, 8, 6}, turn[SHAPES] = {1.1, 1.4, 1.4};
+    static const double start[SHAPES] = {6.2, 8, 8}, turn[SHAPES] = {1.1, 1.4, 2.3};
     const int64_t items = items_of(p, heads, splits), tile = which == WGMMA ? wgmma_block_shape::TILE : WARP;
     const int64_t tiles = (p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK] + tile - 1) / tile, longest = (tiles + splits - 1) / splits;
     const double by_kernel = 0.4 + 0.06 * splits + (double)partials_bytes(p, splits) / 2.1e6;
@@ -94,10 +93,13 @@ static double cost_of(const struct problem *p, const struct device *d, int which
            (splits == 1 ? 0 : merging ? by_cluster : by_kernel);
 }
 
-/* Whether the tunables leave a shape open. `group` is for mma.sync; path 0 is mma.sync. */
+/* Whether the tunables leave a shape open. `group` is for mma.sync. Blocks of 64 heads are for more than 32. */
 static bool is_wanted(const struct problem *p, const int32_t *tune, int which, unsigned there) {
-    if ((tune[TUNE_PATH] == BY_WGMMA && there >> WGMMA & 1) || which == WGMMA)
-        return which == WGMMA && tune[TUNE_PATH] == BY_WGMMA;
+    const bool by_wgmma = there >> WGMMA & 1;
+    if (which == WGMMA)
+        return tune[TUNE_PATH] == BY_WGMMA || (tune[TUNE_PATH] == 0 && tune[TUNE_GROUP] == 0 && p->dim[ATTN_HEADS] > 32);
+    if (tune[TUNE_PATH] == BY_WGMMA && by_wgmma)
+        return false;
     if (there >> WIDE & 1 && tune[TUNE_GROUP])
         return (tune[TUNE_GROUP] > 16) == (which == WIDE);
     return which == NARROW || p->dim[ATTN_HEADS] > 16;
@@ -131,7 +133,8 @@ static const char *unfit(const struct problem *p, const struct device *d) {
 static size_t workspace(const struct problem *p, const struct device *d, const int32_t *tune) {
     size_t most = 0;
     for (unsigned there = 1; there < 1u << SHAPES; there += 2) {
-        const size_t bytes = partials_bytes(p, choose(p, d, tune, there).splits);
+        const choice c = choose(p, d, tune, there);
+        const size_t bytes = merging_of(p, d, tune, c.shape, c.splits) >= 0 ? 0 : partials_bytes(p, c.splits);
         most = bytes > most ? bytes : most;
     }
     return most;
