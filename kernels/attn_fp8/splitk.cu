@@ -70,8 +70,8 @@ static int64_t items_of(const struct problem *p, int32_t heads, int32_t splits) 
     return p->dim[ATTN_BATCH] * ((p->dim[ATTN_HEADS] + heads - 1) / heads) * splits;
 }
 
-/* Which of s.merging makes a call; -1: none. Its blocks have an item each; all must run at once, and of larger clusters fewer do, since
- * a cluster stays within a part of the device. */
+/* Which of s.merging makes a call; -1: none. Its blocks have an item each; all must run at once, and of larger clusters fewer do,
+ * since a cluster stays within a part of the device. */
 static int merging_of(const struct problem *p, const struct device *d, const int32_t *tune, const shape &s, int32_t splits) {
     for (int i = 0; i < 3; i++)
         if (tune[TUNE_CLUSTER] != BY_KERNEL && s.merging[i] && splits == 2 << i &&
