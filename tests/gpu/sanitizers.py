@@ -55,7 +55,7 @@ def verdict(text, code, checked, reports, where):
         return "wrong"
     if reports is None or (not checked and not reports):
         return "does not run"
-    if not reports:
+    if not reports and not where:
         return "clean" if code == 0 else "does not run"
     return "harness" if where and {name for name, _ in where} <= HARNESS else "reports"
 
