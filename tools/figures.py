@@ -5,8 +5,9 @@ A table stands between two markers, and is made anew from the words of the first
     <!-- figures: results/h200/attention kernels=attn/simt,attn/mma across=batch:1,16,64,128 heads=64 ctx=128K -->
     <!-- end of figures -->
 kernels: rows of the table, in order; across: a dimension and its values; the other words fix dimensions. A cell is the median in
-us; `speedup=KERNEL` adds how many times that kernel's speed it is; `counter=l2_reread` shows that column of counters.csv instead. A
-row that is missing, failed or doubled is an error.
+us; `speedup=KERNEL` adds how many times that kernel's speed it is; `counter=l2_reread` shows that column of counters.csv instead.
+Exit 2, and nothing is written, where a marker does not parse or stand in a pair, where a row is missing or doubled, or where the run
+has a failed row of a kernel that the table shows.
 """
 import argparse
 import csv
@@ -16,8 +17,10 @@ import re
 import subprocess
 import sys
 
-BEGIN = re.compile(r"<!-- figures: (.*?) -->")
+BEGIN = re.compile(r"<!-- figures: (\S.*?) -->")   # a line of its own
+LIKE_BEGIN, LIKE_END = re.compile(r"<!--\s*figures\b"), re.compile(r"<!--\s*end of figures\b")
 END = "<!-- end of figures -->"
+NAMED = re.compile(r"\bresults/[\w-]+/[\w-]+")   # a run that prose names
 ONCE_MORE, TO_CONFIRM = "measured again: the machine was not quiet", "measured again: a growth is to be confirmed"
 BADNESS = {"contended": 8, "throttled": 4, "drifting": 2, "bimodal": 1}   # as harness/quiet.c weighs marks
 NO_FAILURE = ("ok", "unsupported", "oom", "skipped")
@@ -84,11 +87,36 @@ def digits(value):
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
+def parsed(words):
+    """The run, and the other words by name."""
+    run, *rest = words.split()
+    options = {}
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if not equals or not value or name in options:
+            raise ValueError(f"'{word}' is not NAME=VALUE, or a second {name}")
+        options[name] = value
+    return run, options
+
+
+def failed(rows):
+    return [row for row in rows if row["status"] not in NO_FAILURE]
+
+
+def refuse_failed(run, kernels):
+    bad = failed(row for row in rows_of(run) if row["kernel"] in kernels)
+    if bad:
+        raise ValueError(f"{len(bad)} rows of the run failed, first {bad[0]['kernel']}: {bad[0]['status']}")
+
+
 def table(words):
-    run, options = words.split()[0], dict(word.split("=", 1) for word in words.split()[1:])
+    run, options = parsed(words)
     kernels = options.pop("kernels").split(",")
     speedup, counter = options.pop("speedup", None), options.pop("counter", None)
     across, values = options.pop("across").split(":")
+    if across in options:
+        raise ValueError(f"{across} is both walked and fixed")
+    refuse_failed(run, [*kernels, speedup])
     fixed = {name: number(value) for name, value in options.items()}
     rows = rows_of(run, "counters.csv" if counter else "rows.csv")
     values = values.split(",")
@@ -108,19 +136,60 @@ def table(words):
     return lines
 
 
-def filled(text):
+class Refused(Exception):
+    """One line: which file and marker, and why."""
+
+
+def spelled(error):
+    return f"no {error}" if isinstance(error, KeyError) else str(error)
+
+
+def marker_of(line, where):
+    """Words of the begin that a line is; END where it is that; None for any other line."""
+    if line.strip() == END:
+        return END
+    begin = BEGIN.fullmatch(line.strip())
+    if not begin and (LIKE_BEGIN.search(line) or LIKE_END.search(line)):
+        raise Refused(f"{where}: {line.strip()}: a marker that does not parse; it is <!-- figures: RUN NAME=VALUE ... --> or {END}, "
+                      "a line of its own")
+    return begin.group(1) if begin else None
+
+
+def filled(text, path):
     """The text with every table made anew, and the runs that it quotes."""
-    out, runs, lines = [], set(), iter(text.split("\n"))
-    for line in lines:
-        out.append(line)
-        begin = BEGIN.search(line)
-        if begin:
-            runs.add(begin.group(1).split()[0])
-            out += ["", *table(begin.group(1)), "", END]   # Markdown wants the blank lines
-            for skipped in lines:
-                if skipped.strip() == END:
-                    break
+    out, runs, begun = [], set(), None   # begun: where the table began that has not ended yet
+    for number_of_line, line in enumerate(text.split("\n"), 1):
+        where = f"{path}:{number_of_line}"
+        marker = marker_of(line, where)
+        if begun and marker not in (None, END):
+            raise Refused(f"{where}: {line.strip()}: begins within the table of {begun}, which lacks {END}")
+        if marker == END and not begun:
+            raise Refused(f"{where}: {line.strip()}: no table has begun")
+        if not begun:
+            out.append(line)
+        if marker == END:
+            begun = None
+        elif marker:
+            begun = f"{where}: {line.strip()}"
+            try:
+                runs.add(parsed(marker)[0])
+                out += ["", *table(marker), "", END]   # Markdown wants the blank lines
+            except (ValueError, KeyError, IndexError, OSError, csv.Error) as error:
+                raise Refused(f"{begun}: {spelled(error)}") from error
+    if begun:
+        raise Refused(f"{begun}: lacks {END}")
     return "\n".join(out), runs
+
+
+def doubtful(text):
+    """Runs that prose names, which are not there or have failed rows. What tables quote is looked at as they are made."""
+    wrong = []
+    for run in sorted(set(NAMED.findall("\n".join(line for line in text.split("\n") if not BEGIN.search(line))))):
+        if not os.path.isdir(os.path.join(ROOT, run)):
+            wrong.append(f"{run}: named, and not there")
+        elif os.path.exists(os.path.join(ROOT, run, "rows.csv")):
+            wrong += [f"{run}: named, and {row['kernel']} is {row['status']}" for row in failed(rows_of(run))]
+    return wrong
 
 
 def stale(program, runs):
@@ -136,27 +205,46 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("--check", action="store_true", help="fill nothing in; exit 1 where a table is not what its rows say")
     parser.add_argument("--program", metavar="KBENCH",
-                        help="also exit 1 where a quoted run measured other machine code than that of this program")
-    parser.add_argument("files", metavar="FILE.md", nargs="*", help="its tables are filled in, or checked")
+                        help="also exit 1 where a quoted run measured other machine code than that of this program, or a run that "
+                             "prose names is not there or has failed rows")
+    parser.add_argument("files", metavar="FILE.md", nargs="+", help="its tables are filled in, or checked")
     return parser.parse_intermixed_args()
+
+
+def judge(given):
+    """What is wrong, and how many runs are quoted; tables are filled in once all files are known to be in order."""
+    wrong, runs, new = [], set(), {}
+    for path in given.files:
+        with open(path, newline="", encoding="utf-8") as file:
+            before = file.read()
+        after, quoted = filled(before, path)
+        runs |= quoted
+        if after != before:
+            new[path] = after
+        if given.program:
+            wrong += [f"{path}: {words}" for words in doubtful(before)]
+    if given.program:
+        wrong += stale(given.program, runs)
+    for path, after in new.items():
+        if given.check:
+            wrong.append(f"{path}: a table is not what its rows say; run tools/figures.py {path}")
+            continue
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            file.write(after)
+    return wrong, len(runs)
 
 
 def main():
     given = arguments()
-    wrong, runs = [], set()
-    for path in given.files:
-        with open(path, encoding="utf-8") as file:
-            before = file.read()
-        after, quoted = filled(before)
-        runs |= quoted
-        if given.check and after != before:
-            wrong.append(f"{path}: a table is not what its rows say; run tools/figures.py {path}")
-        elif not given.check and after != before:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(after)
-    if given.program:
-        wrong += stale(given.program, runs)
-    print("\n".join(wrong) if wrong else f"{len(given.files)} files, {len(runs)} runs quoted")
+    try:
+        wrong, runs = judge(given)
+    except Refused as why:
+        print(why, file=sys.stderr)
+        return 2
+    except (OSError, ValueError, KeyError, csv.Error, subprocess.CalledProcessError) as error:
+        print(f"figures.py: {spelled(error)}", file=sys.stderr)
+        return 2
+    print("\n".join(wrong) if wrong else f"{len(given.files)} files, {runs} runs quoted")
     return 1 if wrong else 0
 
 

@@ -5,6 +5,7 @@ usage: test_figures.py PROGRAM SOURCE_ROOT [TEST...]
 """
 import csv
 import os
+import shutil
 import subprocess
 import sys
 
@@ -71,4 +72,92 @@ def a_wrong_table_is_found(folder):
     expect(tool("--chek").returncode == 2, "an unknown option passes for a file")
 
 
-main(the_rule_is_the_programs, medians, a_wrong_table_is_found)
+def paper(folder):
+    """A tree with the tool and a run of attn/simt and attn/mma; returns what runs the tool there on pages of these texts."""
+    run = os.path.join(folder, "results", "gpu", "run")
+    os.makedirs(run)
+    os.mkdir(os.path.join(folder, "tools"))
+    shutil.copy(FIGURES, os.path.join(folder, "tools"))
+    golden_rows = read(os.path.join(ROOT, "tests", "golden", "rows.csv")).splitlines(keepends=True)
+    write(os.path.join(run, "rows.csv"), "".join(golden_rows[:3]))
+
+    def tool(*words, **pages):
+        for name, text in pages.items():
+            write(os.path.join(folder, name + ".md"), text)
+        files = [name + ".md" for name in pages]
+        return subprocess.run([sys.executable, "-B", "tools/figures.py", *words, *files], capture_output=True, text=True,
+                              cwd=folder, timeout=60, check=False)
+
+    return tool, run
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+WORDS = "results/gpu/run kernels=attn/mma across=batch:1 heads=64 ctx=128K"
+GOOD = f"<!-- figures: {WORDS} -->\n{figures.END}\n"
+
+
+def markers_come_in_pairs(folder):
+    tool, _ = paper(folder)
+    begin = f"<!-- figures: {WORDS} -->\n"
+    for text, line, words in (("a\n" + begin + "prose\n", 2, "lacks"), (begin + "prose\n" + GOOD, 3, "begins within"),
+                              (figures.END + "\n", 1, "no table has begun"), (GOOD + figures.END + "\n", 3, "no table has begun"),
+                              ("\n<!-- figures results/gpu/run -->\n", 2, "does not parse"), ("<!--figures: x -->", 1, "does not parse"),
+                              ("<!-- figures: -->\n" + figures.END, 1, "does not parse"), ("- " + GOOD, 1, "does not parse"),
+                              (begin + "<!-- end of figures-->\n", 2, "does not parse")):
+        done = tool(good=GOOD, bad=text)
+        expect(done.returncode == 2 and f"bad.md:{line}: " in done.stderr and words in done.stderr, text, done)
+        expect(read(folder + "/bad.md") == text and read(folder + "/good.md") == GOOD, "a page is written all the same", done)
+    expect(tool().returncode == 2, "no files are all in order")
+    expect(tool(good=GOOD + "prose\n" + GOOD).returncode == 0, "two tables in a page")
+    expect(read(folder + "/good.md").count("| `attn/mma` | 21.5 |") == 2 and "prose\n" in read(folder + "/good.md"), "")
+
+
+def a_bad_word_is_a_line(folder):
+    tool, run = paper(folder)
+    for change in (("heads=64", "heads="), ("heads=64", "heads"), ("heads=64", "heads=16"), ("across=", "along="),
+                   ("batch:1", "batch"), ("batch:1", "batch:"), ("batch:1", "batch:1,"), ("kernels=attn/mma ", ""), ("/run", "/none"),
+                   ("64", "64 heads=64"), ("64", "64 batch=1"), ("128K", "128K counter=l2_reread"), ("attn/mma", "attn/nosuch"),
+                   ("128K", "128K speedup=attn/nosuch")):
+        done = tool(bad=GOOD.replace(*change))
+        expect(done.returncode == 2 and done.stderr.startswith("bad.md:1: <!-- figures: ") and done.stderr.count("\n") == 1,
+               f"{change}", done)
+    expect_refusals_of_programs(tool)
+    rows = read(run + "/rows.csv")
+    write(run + "/rows.csv", rows + rows.splitlines()[2].replace(",ok,", ",wrong,").replace(",1,64,", ",2,64,") + "\n")
+    done = tool(bad=GOOD)
+    expect(done.returncode == 2 and "1 rows of the run failed" in done.stderr, "a kernel that fails elsewhere is quoted", done)
+
+
+def expect_refusals_of_programs(tool):
+    for program in ("no-such-program", "true"):   # which isn't there; which lists nothing
+        done = tool("--program", program, good=GOOD)
+        expect(done.returncode == 2 and done.stderr.count("\n") == 1 and not done.stdout, program, done)
+
+
+def runs_in_prose_are_looked_at(folder):
+    tool, run = paper(folder)
+    listing = os.path.join(folder, "program")
+    write(listing, f'#!/bin/sh\necho \'{{"results": [{{"folder": "{run}", "evidence": "fresh"}}]}}\'\n')
+    os.chmod(listing, 0o755)
+    expect(tool("--check", "--program", listing, page="See `results/gpu/run/rows.csv`.\n").returncode == 0, "")
+    done = tool("--check", "--program", listing, page="See `results/gpu/none`.\n")
+    expect(done.returncode == 1 and "results/gpu/none: named, and not there" in done.stdout, "", done)
+    rows = read(run + "/rows.csv")
+    write(run + "/rows.csv", rows.replace("attn/simt,cuda,ok", "attn/simt,cuda,timeout", 1))
+    done = tool("--check", "--program", listing, page="See `results/gpu/run`.\n")
+    expect(done.returncode == 1 and "attn/simt is timeout" in done.stdout, "", done)
+    done = tool("--program", listing, page=GOOD)   # a table of attn/mma is no word about attn/simt
+    expect(done.returncode == 0, "", done)
+
+
+main(the_rule_is_the_programs, medians, a_wrong_table_is_found, markers_come_in_pairs, a_bad_word_is_a_line,
+     runs_in_prose_are_looked_at)
