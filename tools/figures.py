@@ -6,8 +6,8 @@ A table stands between two markers, and is made anew from the words of the first
     <!-- end of figures -->
 kernels: rows of the table, in order; across: a dimension and its values; the other words fix dimensions. A cell is the median in
 us; `speedup=KERNEL` adds how many times that kernel's speed it is; `counter=l2_reread` shows that column of counters.csv instead.
-Exit 2, and nothing is written, where a marker does not parse or stand in a pair, where a row is missing or doubled, or where the run
-has a failed row of a kernel that the table shows.
+Exit 2, and nothing is written, where a marker does not parse or stand in a pair, where a row is missing or doubled, or where the
+run has a failed row of a kernel that the table shows.
 """
 import argparse
 import csv
@@ -150,8 +150,8 @@ def marker_of(line, where):
         return END
     begin = BEGIN.fullmatch(line.strip())
     if not begin and (LIKE_BEGIN.search(line) or LIKE_END.search(line)):
-        raise Refused(f"{where}: {line.strip()}: a marker that does not parse; it is <!-- figures: RUN NAME=VALUE ... --> or {END}, "
-                      "a line of its own")
+        raise Refused(f"{where}: {line.strip()}: a marker that does not parse; it is <!-- figures: RUN NAME=VALUE ... --> or "
+                      f"{END}, a line of its own")
     return begin.group(1) if begin else None
 
 

@@ -110,7 +110,8 @@ def markers_come_in_pairs(folder):
     begin = f"<!-- figures: {WORDS} -->\n"
     for text, line, words in (("a\n" + begin + "prose\n", 2, "lacks"), (begin + "prose\n" + GOOD, 3, "begins within"),
                               (figures.END + "\n", 1, "no table has begun"), (GOOD + figures.END + "\n", 3, "no table has begun"),
-                              ("\n<!-- figures results/gpu/run -->\n", 2, "does not parse"), ("<!--figures: x -->", 1, "does not parse"),
+                              ("\n<!-- figures results/gpu/run -->\n", 2, "does not parse"),
+                              ("<!--figures: x -->", 1, "does not parse"),
                               ("<!-- figures: -->\n" + figures.END, 1, "does not parse"), ("- " + GOOD, 1, "does not parse"),
                               (begin + "<!-- end of figures-->\n", 2, "does not parse")):
         done = tool(good=GOOD, bad=text)
@@ -124,8 +125,10 @@ def markers_come_in_pairs(folder):
 def a_bad_word_is_a_line(folder):
     tool, run = paper(folder)
     for change in (("heads=64", "heads="), ("heads=64", "heads"), ("heads=64", "heads=16"), ("across=", "along="),
-                   ("batch:1", "batch"), ("batch:1", "batch:"), ("batch:1", "batch:1,"), ("kernels=attn/mma ", ""), ("/run", "/none"),
-                   ("64", "64 heads=64"), ("64", "64 batch=1"), ("128K", "128K counter=l2_reread"), ("attn/mma", "attn/nosuch"),
+                   ("batch:1", "batch"), ("batch:1", "batch:"), ("batch:1", "batch:1,"), ("kernels=attn/mma ", ""),
+                   ("/run", "/none"),
+                   ("attn/mma", "attn/nosuch"), ("64", "64 heads=64"), ("64", "64 batch=1"),
+                   ("128K", "128K counter=l2_reread"),
                    ("128K", "128K speedup=attn/nosuch")):
         done = tool(bad=GOOD.replace(*change))
         expect(done.returncode == 2 and done.stderr.startswith("bad.md:1: <!-- figures: ") and done.stderr.count("\n") == 1,
