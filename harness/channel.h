@@ -3,8 +3,10 @@
 #ifndef KBENCH_CHANNEL_H
 #define KBENCH_CHANNEL_H
 
+#include "cli.h"
 #include "machine.h"
 #include "plan.h"
+#include "plugin.h"
 #include "row.h"
 #include "runfolder.h"
 
@@ -23,6 +25,7 @@ enum message {
 struct hello {
     struct machine machine;
     char           why_not_cuda[256];  /* with --device auto: why it fell back to the host */
+    char           plugin_hash[MAX_LIST][PLUGIN_HASH_BYTES];   /* of the plug-ins as this worker has opened them, in order */
 };
 
 /* What a check found, or why there was none. */

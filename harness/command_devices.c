@@ -20,7 +20,7 @@ int command_list_all(struct cli *cli)
         struct cli one = *cli;
         one.device = i ? "host" : "auto";
         one.wrap = NULL;
-        supervisor_open(&sv[i], &one, &never);
+        supervisor_open(&sv[i], &one, &registry, &never);
         machine[n] = sv[i].hello.machine;
         bool fell_back = !i && machine[n].engine == HOST;
         if (fell_back) {

@@ -105,7 +105,7 @@ static bool show_engine(FILE *out, struct cli *cli, const char *device, int *ret
     struct cli one = *cli;
     one.device = device;
     one.wrap = NULL;
-    supervisor_open(&sv, &one, &interrupted);
+    supervisor_open(&sv, &one, NULL, &interrupted);
     bool there = strcmp(device, "auto") || sv.hello.machine.engine == CUDA;
     if (there && lock_device(&lock, cli, &sv.hello.machine, &interrupted)) supervisor_measure(&sv);
     if (there && !interrupted) {

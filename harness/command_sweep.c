@@ -148,7 +148,7 @@ int command_sweep(struct cli *cli)
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     run.registry = registry_open(cli->plugins.n, (char *const *)cli->plugins.word);
-    supervisor_open(&run.supervisor, cli, &interrupted);
+    supervisor_open(&run.supervisor, cli, &run.registry, &interrupted);
     const struct machine *machine = &run.supervisor.hello.machine;
     if (*run.supervisor.hello.why_not_cuda && cli->verbose) say("%s", run.supervisor.hello.why_not_cuda);
     run.plan = sweep_plan(cli, &run.registry, machine);

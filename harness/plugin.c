@@ -69,20 +69,36 @@ int plugin_check(const char *path, const struct kernel *k, const struct registry
 }
 
 /* All of the file: what else is in it than machine code changes with the code, or hardly ever. "" where it can't be read. */
-static char *hash_of(const char *path)
+static char *hash_of(const char *path, char *ret)
 {
-    char  *ret = must_alloc(24, 1), *bytes;
-    size_t size;
+    char    *bytes;
+    size_t   size;
     uint64_t hash = 0xcbf29ce484222325u;
+    *ret = 0;
     if (file_read(path, &bytes, &size)) return ret;
     for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
     free(bytes);
-    return text(ret, 24, PLUGIN_HASH "%016llx", (unsigned long long)hash);
+    return text(ret, PLUGIN_HASH_BYTES, PLUGIN_HASH "%016llx", (unsigned long long)hash);
+}
+
+bool plugins_same(const struct registry *r, int n, const char *const *path, char (*hash)[PLUGIN_HASH_BYTES], char *ret_why,
+    size_t size)
+{
+    char now[PLUGIN_HASH_BYTES];
+    for (int i = 0; i < n; i++) {
+        const char *began = r->entry[r->n - n + i].hash;
+        if (!*began || !strcmp(began, hash ? hash[i] : hash_of(path[i], now))) continue;
+        text(ret_why, size, "--plugin %s: replaced since this run began, and what follows would be of other code; rows measured "
+            "before stay: begin anew, or put the old file back and finish with --resume", path[i]);
+        return false;
+    }
+    return true;
 }
 
 int plugin_open(const char *path, const struct registry *known, struct entry *ret, char *ret_error, size_t size)
 {
-    char  here[4096];
+    char  here[4096], before[PLUGIN_HASH_BYTES], *hash = must_alloc(PLUGIN_HASH_BYTES, 1);
+    hash_of(path, before);
     void *object = dlopen(strchr(path, '/') ? path : text(here, sizeof here, "./%s", path), RTLD_NOW | RTLD_LOCAL);
     if (!object) {
         const char *why = dlerror();
@@ -98,7 +114,11 @@ int plugin_open(const char *path, const struct registry *known, struct entry *re
         return 1;
     }
     int error = plugin_check(path, k, known, ret, ret_error, size);
+    if (!error && strcmp(before, hash_of(path, hash))) {
+        text(ret_error, size, "%s: changed while it was opened; run it again once the file is built", path);
+        error = 1;
+    }
     if (error) dlclose(object);
-    else ret->hash = hash_of(path);
+    else ret->hash = hash;
     return error;
 }

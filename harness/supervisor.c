@@ -1,7 +1,6 @@
 #include "supervisor.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,16 +115,25 @@ static void spawn(struct supervisor *sv)
     wordfree(&wrap);
 }
 
-/* A worker that says hello; a few tries, since something outside may have killed one. False: interrupted. */
+/* hash: of the worker's plug-ins; NULL: of the files as they are now. */
+static bool has_our_plugins(struct supervisor *sv, char (*hash)[PLUGIN_HASH_BYTES])
+{
+    return !sv->registry || plugins_same(sv->registry, sv->cli->plugins.n, sv->cli->plugins.word, hash, sv->refused,
+        sizeof sv->refused);
+}
+
+/* A worker that says hello; a few tries, since something outside may have killed one. False: interrupted, or sv->refused. */
 static bool start_worker(struct supervisor *sv)
 {
     double timeout_s = sv->cli->wrap ? WRAP_TIMEOUT_S : START_TIMEOUT_S;
     int status = 0;
     for (int attempt = 0; attempt < 3; attempt++) {
         spawn(sv);
-        if (accept_worker(sv, timeout_s, &status) && await_hello(sv, timeout_s)) return true;
+        bool began = accept_worker(sv, timeout_s, &status) && await_hello(sv, timeout_s);
+        bool ours = *sv->interrupted || has_our_plugins(sv, began ? sv->hello.plugin_hash : NULL);
+        if (began && ours) return true;
         end_worker(sv);
-        if (*sv->interrupted) return false;
+        if (*sv->interrupted || !ours) return false;
     }
     if (sv->cli->wrap) die(EXIT_USAGE, "worker: ended before it began (exit code %d); check the words of --wrap",
         WEXITSTATUS(status));
@@ -141,16 +149,17 @@ void supervisor_measure(struct supervisor *sv)
         die(EXIT_ENVIRONMENT, "worker: died while it measured the device; see `kbench doctor`");
 }
 
-void supervisor_open(struct supervisor *sv, const struct cli *cli, const volatile sig_atomic_t *interrupted)
+void supervisor_open(struct supervisor *sv, const struct cli *cli, const struct registry *registry,
+    const volatile sig_atomic_t *interrupted)
 {
-    *sv = (struct supervisor){.cli = cli, .interrupted = interrupted, .connection = -1};
+    *sv = (struct supervisor){.cli = cli, .registry = registry, .interrupted = interrupted, .connection = -1};
     sv->memory = memfd_create("kbench", MFD_CLOEXEC);
     if (sv->memory < 0 || ftruncate(sv->memory, BOARD_BYTES))
         die(EXIT_ENVIRONMENT, "memory file: %s; kbench needs Linux 3.17 or newer", strerror(errno));
     sv->board = mmap(NULL, BOARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, sv->memory, 0);
     if (sv->board == MAP_FAILED) die(EXIT_ENVIRONMENT, "memory file: can't be mapped: %s; free some memory", strerror(errno));
     sv->listener = channel_listen(sv->socket, sizeof sv->socket);
-    start_worker(sv);
+    if (!start_worker(sv) && *sv->refused) die(EXIT_USAGE, "%s", sv->refused);
 }
 
 /* A worker whose parent hangs up ends by itself. A tool around it says what it saw only then, so it is given the time. */
@@ -174,54 +183,6 @@ void supervisor_close(struct supervisor *sv)
     close(sv->memory);
 }
 
-/* The verdict for the variant on which a worker ended; words from how it ended. */
-static struct verdict verdict_of_death(const struct supervisor *sv, int status, bool timed_out, double timeout_s)
-{
-    struct verdict verdict = {.status = timed_out ? STATUS_TIMEOUT : STATUS_CRASH, .err_rel = NAN, .checked_pct = NAN};
-    char what[sizeof sv->board->what];
-    for (size_t i = 0; i < sizeof what; i++) what[i] = sv->board->what[i];
-    what[sizeof what - 1] = 0;
-    if (timed_out)
-        text(verdict.reason, sizeof verdict.reason, "%s took longer than %g s; --timeout raises the limit", what, timeout_s);
-    else if (WIFSIGNALED(status))
-        text(verdict.reason, sizeof verdict.reason, "the worker was killed by signal %d (%s) in: %s%s", WTERMSIG(status),
-             strsignal(WTERMSIG(status)), what, WTERMSIG(status) == SIGKILL ? "; out of memory?" : "");
-    else
-        text(verdict.reason, sizeof verdict.reason, "the worker ended with exit code %d in: %s", WEXITSTATUS(status), what);
-    return verdict;
-}
-
-static void keep_row(const struct group *group, const void *body, size_t size, struct outcome *ret)
-{
-    int32_t v;
-    if (size != sizeof v + sizeof(struct row)) die(EXIT_BUG, "worker: a row of %zu bytes; report it", size);
-    memcpy(&v, body, sizeof v);
-    if (v < 0 || v >= group->n) die(EXIT_BUG, "worker: a row of variant %d of %d; report it", v, group->n);
-    memcpy(&ret[v].row, (const char *)body + sizeof v, sizeof(struct row));
-}
-
-static void keep_samples(const struct group *group, const void *body, size_t size, struct outcome *ret)
-{
-    int32_t head[2];
-    memcpy(head, body, sizeof head);
-    if (head[0] < 0 || head[0] >= group->n || size != sizeof head + (size_t)head[1] * sizeof(struct sample))
-        die(EXIT_BUG, "worker: samples out of form; report it");
-    free(ret[head[0]].sample);
-    ret[head[0]].n_samples = head[1];
-    ret[head[0]].sample = must_alloc((size_t)head[1] + 1, sizeof(struct sample));
-    memcpy(ret[head[0]].sample, (const char *)body + sizeof head, (size_t)head[1] * sizeof(struct sample));
-}
-
-static void keep_profile(const struct group *group, const void *body, size_t size, struct outcome *ret)
-{
-    int32_t v;
-    if (size != sizeof v + sizeof(struct profile)) die(EXIT_BUG, "worker: a profile of %zu bytes; report it", size);
-    memcpy(&v, body, sizeof v);
-    if (v < 0 || v >= group->n) die(EXIT_BUG, "worker: a profile of variant %d of %d; report it", v, group->n);
-    if (!ret[v].profile) ret[v].profile = must_alloc(1, sizeof *ret[v].profile);
-    memcpy(ret[v].profile, (const char *)body + sizeof v, sizeof *ret[v].profile);
-}
-
 enum end { END_DONE, END_DEATH, END_TIMEOUT, END_INTERRUPTED };
 
 /* Feeds on the worker's messages until the group is over, one way or another. */
@@ -243,9 +204,9 @@ static enum end listen_to(struct supervisor *sv, struct job *job, struct outcome
             job->decided[checked.variant] = true;
             job->verdict[checked.variant] = checked.verdict;
         }
-        if (kind == MESSAGE_ROW) keep_row(&job->group, body, size, ret);
-        if (kind == MESSAGE_SAMPLES && size >= 8) keep_samples(&job->group, body, size, ret);
-        if (kind == MESSAGE_PROFILE) keep_profile(&job->group, body, size, ret);
+        if (kind == MESSAGE_ROW) outcome_row(&job->group, body, size, ret);
+        if (kind == MESSAGE_SAMPLES && size >= 8) outcome_samples(&job->group, body, size, ret);
+        if (kind == MESSAGE_PROFILE) outcome_profile(&job->group, body, size, ret);
         if (kind == MESSAGE_DONE && size == sizeof *ret_done) memcpy(ret_done, body, sizeof *ret_done);
         free(body);
         if (kind == MESSAGE_DONE) return END_DONE;
@@ -282,7 +243,7 @@ bool supervisor_group(struct supervisor *sv, struct job *job, struct outcome *re
         }
         if (end == END_INTERRUPTED) return false;
         if (at < 0 && end == END_DEATH && ++deaths < job->group.n && deaths < DEATHS) continue;   /* was it killed from outside? */
-        struct verdict verdict = verdict_of_death(sv, status, end == END_TIMEOUT, job->timeout_s);
+        struct verdict verdict = verdict_of_death(sv->board, status, end == END_TIMEOUT, job->timeout_s);
         if (at >= 0 && at < job->group.n && job->decided[at] && job->verdict[at].status == STATUS_CRASH) continue;
         for (int v = 0; v < job->group.n; v++) {
             if (at >= 0 && v != at) continue;   /* -1: nobody's launch; the group can't be prepared */

@@ -5,12 +5,12 @@
 
 #include <signal.h>
 #include <sys/types.h>
-#include "channel.h"
 #include "cli.h"
-#include "profile.h"
+#include "outcome.h"
 
 struct supervisor {
     const struct cli      *cli;
+    const struct registry *registry; /* with the plug-ins that each worker must have; NULL: any */
     const volatile sig_atomic_t *interrupted;
     int                    listener, memory, connection;  /* connection -1: no worker */
     char                   socket[64];
@@ -18,22 +18,16 @@ struct supervisor {
     struct board          *board;
     struct hello           hello;    /* of the newest worker; ceilings are kept */
     int                    starts;
-};
-
-/* One variant of a group after its group: its row, and its samples in order. */
-struct outcome {
-    struct row     row;
-    struct profile *profile;   /* malloc'ed; NULL: none */
-    int32_t        n_samples;
-    struct sample *sample;
+    char                   refused[4400]; /* why no worker was taken: its plug-ins are not ours; "" else */
 };
 
 /* Starts the first worker on cli->device. Dies with EXIT_ENVIRONMENT where the device can't be had. interrupted: set by the signal
- * handler; nothing new is begun then. */
-void supervisor_open(struct supervisor *, const struct cli *, const volatile sig_atomic_t *interrupted);
+ * handler; nothing new is begun then. registry: stays; with EXIT_USAGE where the worker's plug-ins are other files. */
+void supervisor_open(struct supervisor *, const struct cli *, const struct registry *, const volatile sig_atomic_t *interrupted);
 /* Has the ceilings measured: hello.machine.ceilings. */
 void supervisor_measure(struct supervisor *);
-/* Runs a group: ret has room for group->n. False: interrupted, rows are those finished by then (status "" for the others). */
+/* Runs a group: ret has room for group->n. False: interrupted, or no worker is to be had (refused); rows are those finished by
+ * then (status "" for the others). */
 bool supervisor_group(struct supervisor *, struct job *, struct outcome *ret, struct done *ret_done);
 void supervisor_close(struct supervisor *);
 

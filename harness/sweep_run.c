@@ -80,4 +80,7 @@ void sweep_run_job(struct sweep_run *run, struct job *job, const char *again, co
     }
     if (!run->check_only && !run->file_error) run_files_group(&run->files, what, &done);
     free(outcome);
+    if (!*run->supervisor.refused) return;
+    progress_hide(&run->progress);
+    die(EXIT_USAGE, "%s", run->supervisor.refused);
 }

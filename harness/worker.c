@@ -65,6 +65,8 @@ int worker_main(int argc, char **argv)
     if (worker.board == MAP_FAILED) die(EXIT_ENVIRONMENT, "worker: shared memory can't be mapped; free some memory");
     worker.registry = registry_open(argc - 4, argv + 4);
     struct hello hello = {0};
+    for (int i = 0; i < argc - 4 && i < MAX_LIST; i++)
+        text(hello.plugin_hash[i], PLUGIN_HASH_BYTES, "%s", worker.registry.entry[worker.registry.n - (argc - 4) + i].hash);
     open_device(&worker, argv[3], &hello);
     say_hello(&worker, &hello);
     worker.workload = (struct workload){.dev = worker.dev, .memory = worker.memory};

@@ -67,4 +67,28 @@ def a_run_is_of_one_code(folder):
     expect(len(read_rows(run)) == 2, "the same file goes on")
 
 
-main(changed_code_is_stale, a_run_is_of_one_code)
+def replaced_during_a_run(folder):
+    """The file changes while its kernel runs, and the worker dies: the next one would have other code under the same name."""
+    run = os.path.join(folder, "run")
+    words = ["-k", "plugin/*", *SMALL, *QUICK, "-a", "batch=1,2,4"]
+    mine = plug_in(folder, "replaced")
+    shutil.copyfile(os.path.join(PLANTED, "slow.so"), mine[1] + ".next")
+    done = kbench("sweep", *mine, *words, "--out", run)
+    expect_exit(done, 2)
+    expect(f"--plugin {mine[1]}: replaced since this run began" in done.stderr and "begin anew, or" in done.stderr, "why", done)
+    expect([row["batch"] for row in read_rows(run)] == ["1"], "what was measured stays, and nothing is added", done)
+    expect_exit(kbench("sweep", *mine, *words, "--resume", run), 2)
+    plug_in(folder, "replaced")
+    done = kbench("sweep", *mine, *words, "--resume", run)
+    expect_exit(done, 1)
+    expect([row["status"] for row in read_rows(run)] == ["ok", "crash", "ok"], "the same file goes on", done)
+
+    plug_in(folder, "replaced")
+    with open(mine[1] + ".next", "wb") as file:
+        file.write(b"half a file")
+    done = kbench("check", *mine, "-k", "plugin/*", *SMALL, "-a", "batch=2,4")
+    expect_exit(done, 2)
+    expect("replaced since this run began" in done.stderr, "no plug-in at all", done)
+
+
+main(changed_code_is_stale, a_run_is_of_one_code, replaced_during_a_run)
