@@ -41,20 +41,8 @@ static void write_or_die(const struct run_files *files, const char *name, char *
     if (error) die(EXIT_ENVIRONMENT, "%s/%s: %s; choose another folder with --out", files->folder.path, name, strerror(error));
 }
 
-/* A run is of one code: rows that stand already would pass for that of now. */
-static void refuse_other_code(const struct runfolder *folder, const struct env *env)
-{
-    char path[600];
-    text(path, sizeof path, "%s/env.json", folder->path);
-    int other = folder->done.n ? env_other_code(path, env->n_kernels, env->kernel, env->hash) : -1;
-    if (other >= 0)
-        die(EXIT_USAGE, "--resume %s: its rows are of other machine code of %s; finish it with the build that began it, or begin "
-            "anew with another --out", folder->path, env->kernel[other]);
-}
-
 /* Hashes of all kernels in the plan: evidence names the code that it measured. */
-static char *environment(const struct runfolder *folder, const struct cli *cli, const struct plan *plan,
-    const struct registry *registry, const struct machine *machine)
+static void hash_plan(const struct plan *plan, const struct registry *registry, struct env *ret)
 {
     const char **kernel = must_alloc((size_t)registry->n + 1, sizeof *kernel), **hash = must_alloc((size_t)registry->n + 1,
         sizeof *hash);
@@ -68,12 +56,38 @@ static char *environment(const struct runfolder *folder, const struct cli *cli, 
         kernel[n] = registry->entry[i].name;
         hash[n++] = registry->entry[i].hash;
     }
-    struct env env = {.command = cli->command_line, .seed = plan->n ? plan->group[0].seed : 0, .machine = machine, .n_kernels = n,
-                      .kernel = kernel, .hash = hash};
-    if (cli->resume) refuse_other_code(folder, &env);
+    ret->n_kernels = n, ret->kernel = kernel, ret->hash = hash;
+}
+
+static void free_hashes(struct env *env)
+{
+    free((void *)env->kernel);
+    free((void *)env->hash);
+}
+
+void run_files_refuse_other_code(const struct cli *cli, const struct plan *plan, const struct registry *registry)
+{
+    char path[600], error[700];
+    struct table rows = {0};
+    struct env env = {0};
+    if (!cli->resume || table_read(text(path, sizeof path, "%s/rows.csv", cli->resume), &rows, error, sizeof error)) return;
+    hash_plan(plan, registry, &env);
+    int other = rows.n ? env_other_code(text(path, sizeof path, "%s/env.json", cli->resume), env.n_kernels, env.kernel, env.hash)
+        : -1;
+    if (other >= 0)
+        die(EXIT_USAGE, "--resume %s: its rows are of other machine code of %s; finish it with the build that began it, or begin "
+            "anew with another --out", cli->resume, env.kernel[other]);
+    free_hashes(&env);
+    table_free(&rows);
+}
+
+static char *environment(const struct cli *cli, const struct plan *plan, const struct registry *registry,
+    const struct machine *machine)
+{
+    struct env env = {.command = cli->command_line, .seed = plan->n ? plan->group[0].seed : 0, .machine = machine};
+    hash_plan(plan, registry, &env);
     char *ret = env_json(&env);
-    free(kernel);
-    free(hash);
+    free_hashes(&env);
     return ret;
 }
 
@@ -86,8 +100,9 @@ void run_files_open(struct run_files *files, const struct cli *cli, const struct
     struct runfolder_options options = {.out = cli->resume ? cli->resume : cli->out, .name = name_of(cli, name, sizeof name),
                                         .force = cli->force, .resume = cli->resume, .n_dims = n, .dims = dims};
     *files = (struct run_files){.groups = 0};
+    run_files_refuse_other_code(cli, plan, registry);   /* again: a run that this one waited for may have been in this folder */
     runfolder_open(&files->folder, &options);
-    write_or_die(files, "env.json", environment(&files->folder, cli, plan, registry, machine));
+    write_or_die(files, "env.json", environment(cli, plan, registry, machine));
     write_or_die(files, "plan.ini", plan_ini(plan, registry, cli));
     runfolder_log(&files->folder, "%s", cli->command_line);
 }

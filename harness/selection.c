@@ -35,15 +35,18 @@ static int no_match(const struct registry *r, const struct glob *glob, struct tr
 {
     const char **names = must_alloc((size_t)r->n, sizeof *names), *near;
     char         hint[128] = "";
-    bool         cuda = false, lone = !strchr(glob->word, '/');
+    bool         cuda = false, lone = !strchr(glob->word, '/'), absent = !strncmp(glob->word, "plugin/", 7);
     for (int i = 0; i < r->n; i++) {
         names[i] = lone ? r->entry[i].kernel->op : r->entry[i].name;
         cuda |= r->entry[i].kernel->engine == CUDA;
+        absent &= !is_plugin(&r->entry[i]);
     }
     near = nearest(glob->word, names, r->n);
     if (near) text(hint, sizeof hint, "; did you mean '%s%s'?", near, lone ? "/*" : "");
+    if (absent) text(hint, sizeof hint, "; name the plug-in's file with --plugin");
     free(names);
-    return fail(trouble, glob->at, "%s: no kernel matches%s%s", glob->word, cuda ? "" : " (this build has no cuda engine)", hint);
+    return fail(trouble, glob->at, "%s: no kernel matches%s%s", glob->word,
+        cuda || absent ? "" : " (this build has no cuda engine)", hint);
 }
 
 /* Each glob must name something; one that only names references for the check is told so. */

@@ -3,6 +3,7 @@
 
 usage: test_plugin.py PROGRAM SOURCE_ROOT FOLDER [TEST...]      FOLDER holds the planted plug-ins
 """
+import fcntl
 import json
 import os
 import re
@@ -52,6 +53,17 @@ def changed_code_is_stale(folder):
            f"another file: {evidence} {other}\n{page}")
 
 
+def at_a_held_device(*words):
+    """As while another run is on the host device, whose lock file this is."""
+    place = "/run/lock" if os.access("/run/lock", os.W_OK) else "/tmp"
+    with open(os.path.join(place, "kbench-host.lock"), "a", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pass   # another run is indeed
+        return kbench(*words, env=environment(KBENCH_NO_LOCK=None), timeout=30)
+
+
 def a_run_is_of_one_code(folder):
     run = os.path.join(folder, "run")
     mine = plug_in(folder, "right")
@@ -62,6 +74,14 @@ def a_run_is_of_one_code(folder):
     expect_exit(done, 2)
     expect("its rows are of other machine code of plugin/mine" in " ".join(done.stderr.split()), "why", done)
     expect(len(read_rows(run)) == 1, "nothing is added")
+    done = at_a_held_device("sweep", *mine, "--resume", run)
+    expect_exit(done, 2)
+    expect("other machine code of plugin/mine" in " ".join(done.stderr.split()) and "waiting" not in done.stderr, "waits", done)
+    done = kbench("sweep", "--resume", run)
+    expect_exit(done, 2)
+    expect("plugin/mine: no kernel matches; name the plug-in's file with --plugin" in done.stderr, "hint", done)
+    done = kbench("check", *mine, "-k", "plugin/mien")
+    expect("no kernel matches; did you mean 'plugin/mine'?" in done.stderr, "nearest", done)
     plug_in(folder, "right")
     expect_exit(kbench("sweep", *mine, *words, "-a", "batch=1,2", "--resume", run), 0)
     expect(len(read_rows(run)) == 2, "the same file goes on")
