@@ -182,20 +182,65 @@ def kernels_under_tools(folder):
     expect_exit(judged("sanitizers.py", folder, *words, memcheck_a="bare"), 77)
 
 
+def tool(name, *words):
+    return subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "tools", name), *words], capture_output=True, text=True,
+                          check=False)
+
+
+TRACED = "kernel,engine,ctx,tune,cache,seed,t_med_ns,breakdown,traced_ns,untraced_ns,kernels_per_call\n"
+ROWS = "kernel,engine,status,ctx,more,tune,cache,timer,seed\n"
+HOLDS = "a,cuda,1,,cold,1,20000,ok,20599,20000,9\n"
+
+
 def traces_are_held_to_untraced_time(folder):
-    head = "kernel,engine,ctx,tune,t_med_ns,breakdown,traced_ns,untraced_ns,kernels_per_call\n"
-    for line, code in (("a,cuda,1,,20000,ok,20599,20000,9", 0), ("a,cuda,1,,20000,ok,20601,20000,9", 1),
-                       ("a,cuda,1,,20000,ok,19399,20000,9", 1), ("a,cuda,1,,1000,ok,1599,1000,2", 0),
-                       ("a,cuda,1,,1000,ok,1601,1000,2", 1), ("a,cuda,1,,1000,ok,399,1000,2", 1),
-                       ("a,cuda,1,,1000,ok,nan,1000,2", 1), ("a,cuda,1,,1000,records lost,1000,1000,2", 1),
-                       ("a,cuda,1,,1000,,,,", 1), ("a,host,1,,1000,ok,9000,1000,1", 0), ("a,cuda", 2)):
-        script(folder, "counters.csv", head + line + "\n")
-        done = subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "tools", "trace_check.py"), folder], capture_output=True,
-                              text=True, check=False)
-        expect(done.returncode == code, f"{line}: wanted exit {code}", done)
-    expect_exit(subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "tools", "trace_check.py"), folder + "/none"],
-                               capture_output=True, text=True, check=False), 2)
+    script(folder, "rows.csv", ROWS + "a,cuda,ok,1,,,cold,graph,1\na,host,ok,1,,,cold,clock,1\n")
+    for cells, code in (("20000,ok,20599,20000,9", 0), ("20000,ok,20601,20000,9", 1), ("20000,ok,19399,20000,9", 1),
+                        ("1000,ok,1599,1000,2", 0), ("1000,ok,1601,1000,2", 1), ("1000,ok,399,1000,2", 1),
+                        ("1000,records lost,1000,1000,2", 1), ("1000,,,,", 1), ("1000,ok,nan,1000,2", 2), ("1000,ok,1000,,2", 2),
+                        ("1000,ok,1000,1000,0", 2), ("1000,ok,1000,1000,inf", 2), ("0,ok,1000,1000,2", 2), ("x,,,,", 2),
+                        ("1000,ok,-1000,1000,2", 2), ("1000,ok,1000,1000", 2), ("1000,ok,1000,1000,2,3", 2)):
+        script(folder, "counters.csv", TRACED + "a,cuda,1,,cold,1," + cells + "\na,host,1,,cold,1,1000,ok,9000,1000,1\n")
+        done = tool("trace_check.py", folder)
+        expect(done.returncode == code and "Traceback" not in done.stderr, f"{cells}: wanted exit {code}", done)
+    for text in (TRACED + HOLDS[:-2], TRACED + HOLDS + HOLDS[:9], TRACED, "", TRACED + HOLDS.replace("cuda", "host"),
+                 (TRACED + HOLDS).replace("tune", "tuned"), TRACED.replace("tune,", "") + HOLDS.replace(",,", ",")):
+        script(folder, "counters.csv", text)
+        done = tool("trace_check.py", folder)
+        expect(done.returncode == 2 and done.stderr.count("\n") == 1, text, done)
+    expect_exit(tool("trace_check.py", folder + "/none"), 2)
+
+
+def rows_without_counters_are_missing(folder):
+    script(folder, "counters.csv", TRACED + HOLDS)
+    fine = "a,cuda,ok,1,,,cold,graph,1\n"
+    for more, why in ((fine.replace("ok", "timeout"), "timeout in rows.csv"),
+                      (fine.replace(",1,", ",2,", 1), "not in counters.csv"),
+                      (fine.replace("cold", "hot"), "not in counters.csv"), ("b" + fine[1:], "not in counters.csv")):
+        script(folder, "rows.csv", ROWS + fine + more)
+        done = tool("trace_check.py", os.path.join(folder, "counters.csv"))
+        expect(done.returncode == 1 and why in done.stdout and "\n1 of 2 rows" in done.stdout, more, done)
+    script(folder, "rows.csv", ROWS + fine + fine + "b,cuda,unsupported,1,,,cold,graph,1\n")
+    expect_exit(tool("trace_check.py", folder), 0)
+    os.remove(os.path.join(folder, "rows.csv"))
+    expect_exit(tool("trace_check.py", folder), 2)
+
+
+def runs_agree(folder):
+    for run, median in (("one", 20000), ("two", 20399), ("three", 20401)):
+        os.mkdir(os.path.join(folder, run))
+        script(os.path.join(folder, run), "rows.csv", f"kernel,status,timer,t_med_ns\na,ok,graph,{median}\n")
+    one, two, three = (os.path.join(folder, run) for run in ("one", "two", "three"))
+    expect_exit(tool("agree.py", one, two), 0)
+    expect_exit(tool("agree.py", one, three), 1)
+    for text in ("", "kernel,status,t_med_ns\na,ok,1\n", "kernel,timer,t_med_ns\na,graph,0\n",
+                 "kernel,timer,t_med_ns\na,graph\n", "kernel,timer,t_med_ns\na,graph,nan\n", "kernel,timer\na,graph\n"):
+        script(three, "rows.csv", text)
+        done = tool("agree.py", one, three)
+        expect(done.returncode == 2 and done.stderr.count("\n") == 1, text, done)
+    for words in ((), (one,), (one, two, two), (one, folder + "/none")):
+        done = tool("agree.py", *words)
+        expect(done.returncode == 2 and done.stderr.count("\n") == 1, f"{words}", done)
 
 
 main(what_a_tool_sees, right_forms_must_be_right, runs_beside_neighbours_add_up, kernels_under_tools,
-     traces_are_held_to_untraced_time)
+     traces_are_held_to_untraced_time, rows_without_counters_are_missing, runs_agree)
