@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* One write a sentence, so that lines of parent and worker don't mix. */
+/* One write a sentence, so that lines of parent and worker don't mix. What it quotes may hold any bytes: none steers a terminal. */
 static void sentence(const char *format, va_list args)
 {
     char line[2048];
     int  n = snprintf(line, sizeof line, "kbench: ");
     vsnprintf(line + n, sizeof line - (size_t)n, format, args);
+    for (char *c = line; *c; c++)
+        if (((unsigned char)*c < 32 && *c != '\n' && *c != '\t') || *c == 127) *c = '?';
     fflush(stdout);
     fprintf(stderr, "%s\n", line);
 }

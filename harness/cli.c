@@ -251,6 +251,13 @@ static void first_words(struct cli *cli, int argc, char **argv)
     cli->command = command_of(argv[1]);
 }
 
+static void add_argument(struct cli *cli, const char *word)
+{
+    if (!*word) die(EXIT_USAGE, "'': an empty argument; leave it out, or look at the variable that it came from");
+    if (add_words(&cli->args, word, false))
+        die(EXIT_USAGE, "%.60s: more than %d arguments; use a glob or a job file", word, MAX_LIST);
+}
+
 struct cli cli_parse(int argc, char **argv)
 {
     struct cli cli = {.device = "auto", .colour = "auto", .seed = 1, .command_line = quote_words(argc, argv)};
@@ -259,13 +266,11 @@ struct cli cli_parse(int argc, char **argv)
     for (int i = 2; i < argc;) {
         if (!strcmp(argv[i], "--")) {
             for (i++; i < argc; i++)
-                if (add_words(&cli.args, argv[i], false)) die(EXIT_USAGE, "%s: more than %d arguments", argv[i], MAX_LIST);
+                add_argument(&cli, argv[i]);
         } else if (argv[i][0] == '-' && argv[i][1]) {
             i += take_option(&cli, argv + i);
-        } else if (add_words(&cli.args, argv[i], false)) {
-            die(EXIT_USAGE, "%s: an empty argument, or more than %d of them", argv[i], MAX_LIST);
         } else {
-            i++;
+            add_argument(&cli, argv[i++]);
         }
     }
     if (cli.help) {

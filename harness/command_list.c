@@ -7,6 +7,7 @@
 
 #include "base.h"
 #include "commands.h"
+#include "format.h"
 #include "list.h"
 #include "nearest.h"
 #include "sweep_files.h"
@@ -61,27 +62,42 @@ static const struct topic topics[] = {
 };
 enum { OVERVIEW = 4 };
 
+/* A word of the command line as an error quotes it: on one line, the begin of a long one. */
+static char *quoted(const char *word, char *ret, size_t size)
+{
+    tame_text(word, ret, size);
+    if (strlen(ret) == size - 1) text(ret + size - 4, 4, "...");
+    return ret;
+}
+
 static int topic_index(const char *word)
 {
     const char *names[COUNT(topics)];
-    char        hint[96];
+    char        hint[96], quote[60];
     for (int i = 0; i < COUNT(topics); i++) {
         names[i] = topics[i].name;
         if (!strcmp(word, names[i])) return i;
     }
-    die(EXIT_USAGE, "list %s: no such topic; ops, kernels, devices, sweeps, columns and results are%s", word,
-        did_you_mean(word, names, COUNT(topics), hint, sizeof hint));
+    die(EXIT_USAGE, "list %s: no such topic; ops, kernels, devices, sweeps, columns and results are%s",
+        quoted(word, quote, sizeof quote), did_you_mean(word, names, COUNT(topics), hint, sizeof hint));
 }
 
+/* Known by its name alone, whether it is there or not. */
 static enum csv_file file_index(const char *word)
 {
     const char   *names[CSV_FILES];
-    char          hint[96];
+    const char   *slash = strrchr(word, '/'), *last = slash ? slash + 1 : word;
+    char          hint[96], quote[60], kinds[200] = "", stem[40];
     enum csv_file file = file_named(word);
-    for (int i = 0; i < CSV_FILES; i++) names[i] = file_columns_of(i).file;
+    for (int i = 0; i < CSV_FILES; i++) {
+        size_t n = strlen(kinds);
+        names[i] = file_columns_of(i).file;
+        text(kinds + n, sizeof kinds - n, "%s%s.csv", !i ? "" : i < CSV_FILES - 1 ? ", " : " and ", names[i]);
+    }
+    text(stem, sizeof stem, "%.*s", (int)strcspn(last, "."), last);
     if (file == CSV_FILES)
-        die(EXIT_USAGE, "list columns %s: no such file; rows.csv is one, and the end of `list columns` names the others%s", word,
-            did_you_mean(word, names, COUNT(names), hint, sizeof hint));
+        die(EXIT_USAGE, "list columns %s: not a kind of file that a run leaves; %s are%s", quoted(word, quote, sizeof quote),
+            kinds, did_you_mean(stem, names, COUNT(names), hint, sizeof hint));
     return file;
 }
 
@@ -92,7 +108,9 @@ int command_list(const struct cli *cli, const struct registry *registry, int n_m
     int             first = cli->args.n ? topic_index(cli->args.word[0]) : 0, n = cli->args.n ? 1 : OVERVIEW;
     bool            of_file = cli->args.n == 2 && topics[first].print == list_columns;
     if (of_file) m.file = file_index(cli->args.word[1]);
-    if (cli->args.n > 1 && !of_file) die(EXIT_USAGE, "list %s %s: one topic at a time", cli->args.word[0], cli->args.word[1]);
+    char            quote[60];
+    if (cli->args.n > 1 && !of_file)
+        die(EXIT_USAGE, "list %s %s: one topic at a time", topics[first].name, quoted(cli->args.word[1], quote, sizeof quote));
     const struct topic *topic = cli->static_facts ? &static_topic : topics + first;
     if (cli->static_facts && (n > 1 || strcmp(topics[first].name, "kernels")))
         die(EXIT_USAGE, "list --static: tells of kernels alone; list kernels --static");

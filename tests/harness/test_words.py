@@ -13,6 +13,7 @@ def refused(folder, words, *patterns, env=None, code=2):
         expect(re.search(pattern, done.stderr), f"{words}: no '{pattern}' on stderr", done)
     expect(not done.stdout, f"{words}: something on stdout", done)
     expect(not os.path.exists(os.path.join(folder, "run")), f"{words}: a run folder was made", done)
+    return done
 
 
 def command_line(folder):
@@ -34,6 +35,19 @@ def command_line(folder):
     refused(folder, ["sweep", "--device", "host", "-a", "batch=0", *out], "batch")
     refused(folder, ["sweep", "--device", "host", "-t", "split=2", *out], "split")
     refused(folder, ["list", "kernles"], "kernles", "kernels")
+    kinds = r"not a kind of file that a run leaves; rows\.csv, .* and \w+\.csv are"
+    with open(os.path.join(folder, "there.csv"), "w", encoding="utf-8") as file:
+        file.write("a,b\n")
+    refused(folder, ["list", "columns", "there.csv"], r"there\.csv: " + kinds)
+    refused(folder, ["list", "columns", "cuonters.csv"], kinds + "; did you mean 'counters'")
+    for word in ("\x1b[31m" + 3000 * "x", "counters\n\x07.csv"):
+        for words in (["list", "columns", word], ["list", word], ["list", "ops", word]):
+            said = refused(folder, words).stderr
+            expect(len(said) < 400 and said.count("\n") == 1 and said[:-1].isprintable(), f"{words}: {said!r}")
+    refused(folder, ["list", ""], "'': an empty argument; leave it out")
+    refused(folder, ["list", "--", ""], "'': an empty argument; leave it out")
+    refused(folder, ["sweep", "\x1b[31m.ini", *out], r"\?\[31m\.ini")
+    refused(folder, ["report", *65 * ["run-of-mine"]], "run-of-mine: more than 64 arguments; use")
     refused(folder, ["report", os.path.join(folder, "nowhere")], "nowhere")
     refused(folder, ["plot", os.path.join(folder, "nowhere")], "nowhere")
     refused(folder, ["sweep", "nowhere.ini", *out], "nowhere.ini")
