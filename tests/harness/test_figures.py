@@ -158,6 +158,10 @@ def runs_in_prose_are_looked_at(folder):
     write(run + "/rows.csv", rows.replace("attn/simt,cuda,ok", "attn/simt,cuda,timeout", 1))
     done = tool("--check", "--program", listing, page="See `results/gpu/run`.\n")
     expect(done.returncode == 1 and "attn/simt is timeout" in done.stdout, "", done)
+    done = tool("--check", "--program", listing, page="See `results/gpu/run`, where attn/simt met a timeout.\n")
+    expect(done.returncode == 0, "a failure that is told", done)
+    done = tool("--check", "--program", listing, page="See `results/gpu/run`: attn/simt.\n\nA timeout.\n")
+    expect(done.returncode == 1, "words of two paragraphs", done)
     done = tool("--program", listing, page=GOOD)   # a table of attn/mma is no word about attn/simt
     expect(done.returncode == 0, "", done)
 
