@@ -24,10 +24,12 @@ int profile_run(struct bound *, double read_B, double write_B, step_fn *, void *
 struct derived {
     double workspace_B;           /* estimate: written to L2 beyond the outputs, at most what is declared, and read back once */
     double l2_reread;             /* bytes from L2 to SMs, less reads of workspace, over those that must be read */
-    double dram_reread;           /* bytes from DRAM likewise; workspace is taken for L2's unless it is larger than L2 */
+    double dram_reread;           /* bytes from DRAM likewise; workspace is taken for L2's unless it is larger than L2, then for
+                                   * DRAM's, which makes it a lower bound; NaN where that is below 1, and so no bound at all */
     double pct_read_ceiling;      /* DRAM bytes a second, of the measured read ceiling */
     double pct_matrix_ceiling;    /* flop a second, of the measured matrix ceiling */
     double flop_per_B;            /* of DRAM bytes as counted; where they were not, of the fewest bytes */
+    const char *why;              /* why there is no dram_reread though its counters are there, or "" */
 };
 
 struct row;

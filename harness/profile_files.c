@@ -121,7 +121,12 @@ static void put_tail(struct csv_out *out, const struct row *row, const struct pr
     csv_real(out, p->read_B), csv_real(out, p->write_B), csv_whole(out, row->workspace_B);
     csv_real(out, d.workspace_B), csv_real(out, d.l2_reread), csv_real(out, d.dram_reread);
     csv_real(out, d.pct_read_ceiling), csv_real(out, d.pct_matrix_ceiling), csv_real(out, d.flop_per_B);
-    csv_text(out, text(why, sizeof why, "%s%s%s", p->note, *p->note && *p->counters.why ? "; " : "", p->counters.why));
+    const char *said[] = {p->note, p->counters.why, d.why};
+    size_t n = 0;
+    *why = 0;
+    for (int i = 0; i < COUNT(said); i++)
+        if (*said[i]) n += strlen(text(why + n, sizeof why - n, "%s%s", n ? "; " : "", said[i]));
+    csv_text(out, why);
 }
 
 int profile_files_write(struct profile_files *f, const struct row *row, const struct profile *p, const struct machine *machine)

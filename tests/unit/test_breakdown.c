@@ -286,6 +286,22 @@ static void derived_from_counters(void **state)
     assert_true(fabs(d.pct_read_ceiling - 50) < 1e-9 && fabs(d.pct_matrix_ceiling - 50) < 1e-9);
     assert_true(fabs(d.flop_per_B - 4e6 / 2.1e6) < 1e-9);
 
+    /* Workspace larger than L2 comes from DRAM as far as L2 has lost it: all of it, or part, and then there is no factor. */
+    struct row wide = measured(100);
+    wide.workspace_B = 3 << 20;
+    p.counters.l2_write_B = 900 + 2e6, p.counters.dram_read_B = 3.5e6;
+    d = profile_derive(&p, &wide, &machine);
+    assert_true(d.workspace_B == 4e6 && d.dram_reread == 1.5 && !*d.why);
+    p.counters.dram_read_B = 2.99e6;
+    d = profile_derive(&p, &wide, &machine);
+    assert_true(d.workspace_B == 4e6 && isnan(d.dram_reread) && !strcmp(d.why, "dram_reread: the workspace is partly in L2"));
+    p.counters.l2_write_B = 1000, p.counters.dram_read_B = 0.7e6;   /* no workspace taken off: a figure, whatever it is */
+    d = profile_derive(&p, &wide, &machine);
+    assert_true(d.dram_reread == 0.7 && !*d.why);
+    p.counters.dram_read_B = NAN;
+    assert_true(!*profile_derive(&p, &wide, &machine).why);
+    p.counters.dram_read_B = 2e6;
+
     /* A probe moves the op's bytes, but its arithmetic is nobody's: no place in a roofline. */
     d = profile_derive(&p, &probe, &machine);
     assert_true(isnan(profile_flop(&probe)) && isnan(d.pct_matrix_ceiling) && isnan(d.flop_per_B));
