@@ -155,6 +155,8 @@ def main():
     parser.add_argument("--timeout", type=float, default=40, help="of one run")
     parser.add_argument("--limit", type=float, default=math.inf, help="of all: what has not begun by then is left out")
     options = parser.parse_args()
+    if options.jobs < 1 or set(options.tools.split(",")) - set(TOOLS):
+        parser.error(f"--jobs is 1 or more, --tools some of {','.join(TOOLS)}")
     options.sanitizer = options.sanitizer or find("compute-sanitizer")
     options.waits = os.path.abspath(options.waits)
     options.out = options.out or tempfile.mkdtemp(prefix="kbench-waits-")

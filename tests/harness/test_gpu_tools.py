@@ -4,12 +4,17 @@
 usage: test_gpu_tools.py PROGRAM SOURCE [TEST...]
 """
 import csv
+import json
 import os
+import re
 import subprocess
 import sys
 import time
 
-from common import SOURCE, expect, expect_exit, main
+from common import SOURCE, expect, expect_exit, kbench, main
+
+sys.path.insert(0, os.path.join(SOURCE, "tests", "gpu"))
+import sanitizers as tested  # noqa: E402  (its path has to be known first)
 
 # Styles a..e, forms right and early; results of a form: the variable <style>_<form>, where it isn't 'right'.
 WAITS = """#!/bin/sh
@@ -59,23 +64,29 @@ NEIGHBOUR = "#!/bin/sh\necho ready\nexec sleep 20\n"
 CHECK = """#!/bin/sh
 if [ $1 = list ]; then
     echo '{"kernels": ['
-    for k in a b c; do echo "{\\"name\\": \\"topk/$k\\", \\"op\\": \\"topk\\", \\"engine\\": \\"cuda\\"},"; done
-    echo '{"name": "topk/host", "op": "topk", "engine": "host"}]}'
+    for k in a b c; do cat <<END
+{"name": "topk/$k", "op": "topk", "engine": "cuda", "code_hash": "f00$k"},
+END
+    done
+    echo '{"name": "topk/host", "op": "topk", "engine": "host", "code_hash": "1"}]}'
     exit 0
 fi
 for word; do
     case $before in -k) kernel=${word#topk/} ;; --wrap) tool=$(echo "$word" | sed 's/.*--tool \\([a-z]*\\).*/\\1/') ;; esac
     before=$word
 done
-eval "says=\${${tool}_$kernel:-fine}"
+eval "says=\\${${tool}_$kernel:-${all:-fine}}"
+ok='  topk/x  ok  error 0, 100 % checked'
 case $says in
-fine) echo '  topk/x   ok  exact'; echo '========= ERROR SUMMARY: 0 errors' ;;
-harness) echo '  topk/x   ok  exact'; echo '=========     at hash_kernel(int)+0x10 in cuda_kernels.cu:40'
+fine) echo "$ok"; echo '========= ERROR SUMMARY: 0 errors' ;;
+harness) echo "$ok"; echo '=========     at hash_kernel(int)+0x10 in cuda_kernels.cu:40'
          echo '========= ERROR SUMMARY: 1 error' ;;
-kernel) echo '  topk/x   ok  exact'; echo '=========     at void load<int>(int)+0x10 in x.cuh:7'
+kernel) echo "$ok"; echo '=========     at void load<int>(int)+0x10 in x.cuh:7'
         echo '=========     at hash_kernel(int)+0x10 in cuda_kernels.cu:40'; echo '========= ERROR SUMMARY: 2 errors' ;;
 dies) echo '  topk/x   crash  unspecified launch failure'; echo '========= ERROR SUMMARY: 0 errors'; exit 1 ;;
 wrong) echo '  topk/x'; echo '       wrong  out[0] is 1, should be 2'; echo '========= ERROR SUMMARY: 0 errors'; exit 1 ;;
+unfit) echo '  topk/x  unsupported  needs more'; echo '========= ERROR SUMMARY: 0 errors' ;;
+silent) ;;
 bare) echo 'kbench: no device: none'; exit 5 ;;
 esac
 """
@@ -166,20 +177,73 @@ def runs_beside_neighbours_add_up(folder):
     expect_exit(judged("neighbours.py", folder, *words[:2], "--csv", "sweep", MARKED=""), 1)   # no such file of ours
 
 
+def sanitizers(folder, *words, **settings):
+    program, nothing = script(folder, "kbench", CHECK), script(folder, "sanitizer", "#!/bin/sh\n")
+    done = judged("sanitizers.py", folder, program, "--sanitizer", nothing, "--csv", "s.csv", "--out", "o", *words, **settings)
+    expect("Traceback" not in done.stderr, "", done)
+    return done
+
+
 def kernels_under_tools(folder):
-    words = [script(folder, "kbench", CHECK), "--sanitizer", script(folder, "sanitizer", "#!/bin/sh\n"), "--csv", "s.csv",
-             "--out", "o"]
-    done = judged("sanitizers.py", folder, *words, initcheck_a="harness", initcheck_b="kernel", synccheck_c="dies")
+    done = sanitizers(folder, initcheck_a="harness", initcheck_b="kernel", synccheck_c="dies", synccheck_b="unfit")
     expect_exit(done, 0)
     rows = {(row["kernel"], row["tool"]): row for row in read(os.path.join(folder, "s.csv"))}
     expect(len(rows) == 12, f"{rows}", done)
     found = [rows["topk/" + kernel, tool]["verdict"] for kernel, tool in
-             (("a", "memcheck"), ("a", "initcheck"), ("b", "initcheck"), ("c", "synccheck"))]
-    expect(found == ["clean", "harness", "reports", "does not run"], f"{found}", done)
-    expect(rows["topk/b", "initcheck"]["where"] == "load x.cuh:7 1x; hash_kernel cuda_kernels.cu:40 1x", f"{rows}", done)
-    for settings in ({"memcheck_a": "kernel"}, {"racecheck_b": "wrong"}):
-        expect_exit(judged("sanitizers.py", folder, *words, **settings), 1)
-    expect_exit(judged("sanitizers.py", folder, *words, memcheck_a="bare"), 77)
+             (("a", "memcheck"), ("a", "initcheck"), ("b", "initcheck"), ("c", "synccheck"), ("b", "synccheck"))]
+    expect(found == ["clean", "harness", "reports", "does not run", "unsupported"], f"{found}", done)
+    row = rows["topk/b", "initcheck"]
+    expect(row["where"] == "load x.cuh:7 1x; hash_kernel cuda_kernels.cu:40 1x", f"{rows}", done)
+    expect((row["code_hash"], row["problems"], row["checked"], row["variant"]) == ("f00b", "1", "1", ""), f"{row}", done)
+    for settings in ({"memcheck_a": "kernel"}, {"racecheck_b": "wrong"}, {"memcheck_c": "dies"}, {"memcheck_c": "silent"}):
+        expect_exit(sanitizers(folder, **settings), 1)
+    expect_exit(sanitizers(folder, memcheck_a="bare"), 77)
+
+
+def nothing_ran_is_no_pass(folder):
+    for words in (("--kernels", "nosuch"), ("--kernels", "topk/a,nosuch/*"), ("--kernels", "topk/host"), ("--kernels", ""),
+                  ("--tools", "bogus"), ("--tools", ""), ("--jobs", "0"), ("--jobs", "-1"), ("--timeout", "0")):
+        done = sanitizers(folder, *words)
+        expect(done.returncode == 2 and done.stderr.count("\n") == 1, f"{words}", done)
+    for words in ((), ("--tools", "racecheck")):
+        for says in ("silent", "unfit"):
+            done = sanitizers(folder, *words, all=says)
+            expect(done.returncode == 2 and "nothing ran" in done.stderr, says, done)
+    expect_exit(judged("sanitizers.py", folder, "no-such-program"), 2)
+    expect_exit(judged("waits.py", folder, "waits", "--jobs", "0"), 2)
+    expect_exit(judged("waits.py", folder, "waits", "--tools", "bogus"), 2)
+
+
+def fewer_than_asked_is_partly(_):
+    line = {"problems": 2, "checked": 1, "reports": 0}
+    expect(tested.verdict("", 0, line, {}) == "partly", "one of two is clean")
+    expect(tested.verdict("", 0, line, {("hash_kernel", "x:1"): 1}) == "partly", "one of two is the harness's")
+    expect(tested.verdict("", 0, {**line, "reports": 1}, {("load", "x:1"): 1}) == "reports", "a report is lost")
+    expect(tested.verdict("", 0, {**line, "checked": 2}, {}) == "clean", "two of two are not clean")
+    expect(tested.verdict("", None, line, {}) == "hangs", "")
+
+
+def variants_are_the_kernels_own(_):
+    """What the program lists has the tunables, and plans as many problems as are counted."""
+    listed = {k["name"]: k for k in json.loads(kbench("list", "kernels", "--json").stdout)["kernels"]}
+    for kernel in listed.values():
+        expect(kernel["engine"] == "host" or kernel["op"] in tested.SHAPES, f"{kernel['op']} has no shapes")
+    for name, variants in tested.VARIANTS.items():
+        bounds = {t["name"]: (t["min"], t["max"]) for t in listed.get(name, {"tunables": []})["tunables"]}
+        for tunes, _ in variants if name in listed else []:   # built without CUDA: none is
+            for tune, values in (word.split("=") for word in tunes):
+                low, high = bounds[tune]
+                expect(all(low <= int(value) <= high for value in values.split(",")), f"{name}: {tune}={values}")
+    shapes = {op: [words] for op, words in tested.SHAPES.items()}
+    for name, variants in tested.VARIANTS.items():
+        shapes[name.split("/", maxsplit=1)[0]] += [own for _, own in variants if own]
+    for op, shape in ((op, shape) for op, several in shapes.items() for shape in several):
+        words = [w for dim in shape for w in (["--zip", dim[4:]] if dim.startswith("zip=") else ["-a", dim])]
+        one = min(name for name, kernel in listed.items() if kernel["op"] == op and kernel["engine"] == "host")
+        done = kbench("check", "-n", "--device", "host", "-k", one, *words)
+        count = tested.problems([], shape)
+        expect(re.search(rf"\b{count} row groups?, {count} rows?:", done.stdout), f"{op}: not {count} problems", done)
+    expect(tested.problems(["path=2", "splits=1,4"], tested.ATTENTION) == 8, "tunables do not multiply")
 
 
 def tool(name, *words):
@@ -243,4 +307,5 @@ def runs_agree(folder):
 
 
 main(what_a_tool_sees, right_forms_must_be_right, runs_beside_neighbours_add_up, kernels_under_tools,
+     nothing_ran_is_no_pass, fewer_than_asked_is_partly, variants_are_the_kernels_own,
      traces_are_held_to_untraced_time, rows_without_counters_are_missing, runs_agree)
