@@ -11,6 +11,7 @@
 enum { MOST_CALLS = 256, MOST_CHUNKS = 64, MOST_HOST_CALLS = 4096, LAUNCHES = 20, FEWEST_LAUNCHES = 3, UNTRACED = 5,
     MOST_NODES = 4096 };
 static const double BUDGET_S = 0.3;   /* of traced running */
+static const double PASS_S = 0.1;     /* of a pass of the counters, which take some fifteen */
 
 /* A kernel over the ring in pieces of equally many calls, each a graph. */
 struct tour {
@@ -206,14 +207,50 @@ static int trace_eager(struct bound *bound, struct profile *ret)
     return error;
 }
 
-static int count_calls(struct bound *bound, struct profile *ret)
+void profile_part(int sets, double call_ns, int *ret_parts, int *ret_calls)
+{
+    double most = fmin(floor(PASS_S * 1e9 / call_ns), MOST_CALLS / 2);
+    most = fmax(fmax(most, 1), ceil((double)sets / MOST_CHUNKS));
+    *ret_parts = sets * call_ns > PASS_S * 1e9 ? (int)fmax(1, floor(sets / most)) : 1;
+    *ret_calls = sets / *ret_parts;
+}
+
+/* What a pass of the counters runs: the ring, or a part of it. */
+struct counted {
+    struct tour *tour;
+    step_fn     *step;
+    void        *step_arg;
+    int          parts, next;   /* parts 1: all of it, in as many graphs as that takes */
+};
+
+/* The parts follow each other round the ring, so each set has left the cache by the time it is its turn again. */
+static int run_counted(void *arg)
+{
+    struct counted *c = arg;
+    struct dev *dev = c->tour->dev;
+    c->step(c->step_arg, "counted replays");   /* the time limit is for one pass */
+    if (c->parts == 1) return walk_tour(c->tour);
+    TRY(dev->ops->replay(dev, c->tour->graph[c->next]));
+    c->next = (c->next + 1) % c->parts;
+    return dev->ops->sync(dev);
+}
+
+static int count_calls(struct bound *bound, double call_ns, step_fn *step, void *step_arg, struct profile *ret)
 {
     struct tour tour;
+    struct counted counted = {.tour = &tour, .step = step, .step_arg = step_arg};
+    int calls;
     plan_tour(&tour, bound);
+    profile_part(bound->w->sets, call_ns, &counted.parts, &calls);
+    if (counted.parts > 1) {
+        tour.chunks = counted.parts, tour.calls = calls;
+        for (int c = 0; c < tour.chunks; c++) tour.piece[c] = (struct piece){&tour, c * calls};
+    }
+    step(step_arg, "graphs for the counters");
     int error = capture_tour(&tour);
-    if (!error) error = walk_tour(&tour);
-    ret->calls = tour.chunks * tour.calls;
-    if (!error && !tour.dev->trace->count(tour.dev, walk_tour, &tour, &ret->counters))
+    if (!error) error = run_counted(&counted);
+    ret->calls = counted.parts > 1 ? calls : tour.chunks * tour.calls;
+    if (!error && !tour.dev->trace->count(tour.dev, run_counted, &counted, &ret->counters))
         counters_per_call(&ret->counters, ret->calls);
     if (!error) error = tour.dev->ops->sync(tour.dev);
     drop_tour(&tour);
@@ -232,8 +269,7 @@ int profile_run(struct bound *bound, double read_B, double write_B, step_fn *ste
     TRY(trace_replays(bound, untraced_ns, ret));
     step(step_arg, "traced launch");
     if (!*ret->note) TRY(trace_eager(bound, ret));
-    step(step_arg, "counted replays");
-    return count_calls(bound, ret);
+    return count_calls(bound, untraced_ns, step, step_arg, ret);
 }
 
 double profile_flop(const struct row *row)

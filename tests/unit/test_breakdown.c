@@ -308,6 +308,29 @@ static void derived_from_counters(void **state)
     assert_true(d.l2_reread == 3 && fabs(d.pct_read_ceiling - 50) < 1e-9);
 }
 
+/* A pass of the counters is about a tenth of a second, at least a call; parts are equal and leave out next to nothing. */
+static void passes_are_short(void **state)
+{
+    static const struct { int sets; double call_ns; int parts, calls; } of[] = {
+        {245, 3e3, 1, 245}, {7, 470e3, 1, 7}, {4000, 3e3, 1, 4000}, {245, 4.4e6, 11, 22}, {1, 5e9, 1, 1}, {4, 5e9, 4, 1},
+        {5, 50e6, 2, 2}, {127, 1e9, 63, 2}, {3, 60e6, 3, 1}, {900, 243e3, 7, 128}};
+    (void)state;
+    for (int i = 0; i < COUNT(of); i++) {
+        int parts, calls;
+        profile_part(of[i].sets, of[i].call_ns, &parts, &calls);
+        assert_int_equal(parts, of[i].parts);
+        assert_int_equal(calls, of[i].calls);
+    }
+    for (int sets = 1; sets < 3000; sets++)
+        for (double call_ns = 1e3; call_ns < 2e9; call_ns *= 3) {
+            int parts, calls;
+            profile_part(sets, call_ns, &parts, &calls);
+            assert_in_range(parts, 1, 64);
+            assert_true(calls >= 1 && parts * calls <= sets && parts * calls > sets - parts);
+            assert_true(parts == 1 || (calls < 256 && 2 * parts * calls > sets));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +338,7 @@ int main(void)
         cmocka_unit_test(dropped), cmocka_unit_test(faulty_records), cmocka_unit_test(whole_buffers),
         cmocka_unit_test(foreign_records), cmocka_unit_test(kernels_divide), cmocka_unit_test(ratio_to_untraced),
         cmocka_unit_test(derived_from_counters), cmocka_unit_test(many_names), cmocka_unit_test(short_names),
+        cmocka_unit_test(passes_are_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
