@@ -14,6 +14,7 @@ import time
 from common import SOURCE, expect, expect_exit, kbench, main
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "gpu"))
+import neighbours as tested_neighbours  # noqa: E402
 import sanitizers as tested  # noqa: E402  (its path has to be known first)
 
 # Styles a..e, forms right and early; results of a form: the variable <style>_<form>, where it isn't 'right'.
@@ -54,6 +55,8 @@ os.makedirs(out)
 marks = "contended" if os.path.basename(out).split("-")[0] in os.environ["MARKED"].split(",") else ""
 with open(out + "/rows.csv", "w") as file:
     file.write(f'kernel,marks,reason\\nattn/mma,{marks},"so, and so"\\nattn/splitk,,\\n')
+with open(out + "/env.json", "w") as file:
+    file.write('{"kbench": "c0de"}')
 with open(out + "/samples.csv", "w") as file:
     file.write("at_s,canary_ns,wait_ns\\n" + "".join(f"{i / 1e3},{3000 + i},\\n" for i in range(101)))
 """
@@ -173,8 +176,42 @@ def runs_beside_neighbours_add_up(folder):
     done = judged("neighbours.py", folder, *words, "--runs", "2", "--cases", "bursts", MARKED="")
     expect_exit(done, 1)
     expect("MISSED" in done.stdout, "", done)
-    expect_exit(judged("neighbours.py", folder, *words, "--cases", "none", MARKED=""), 2)
-    expect_exit(judged("neighbours.py", folder, *words[:2], "--csv", "sweep", MARKED=""), 1)   # no such file of ours
+    row = next(row for row in read(os.path.join(folder, "n.csv")) if row["case"].startswith("bursts"))
+    expect((row["batches"], row["code"]) == ("8,16,24,32,40,48,56,64,72", "c0de"), f"{row}")
+
+
+def neighbours_refuse(folder):
+    words = [script(folder, "sweep", SWEEP), script(folder, "neighbour", NEIGHBOUR), "--out", "out", "--runs", "1"]
+    good = ",".join(tested_neighbours.COLUMNS) + "\n" + "quiet,0,8,c0de,1,50,2,0,0" + "," * 10 + "\n"
+    script(folder, "old.csv", good.replace(",batches,code", "").replace(",8,c0de", ""))
+    script(folder, "cut.csv", good[:-4])
+    script(folder, "short.csv", good + "quiet,1,8\n")
+    script(folder, "good.csv", good)
+    os.mkdir(os.path.join(folder, "folder"))
+    for more in (("--cases", "none"), ("--cases", ""), ("--csv", "sweep"), ("--runs", "0"), ("--runs", "-3"), ("--batches", "x"),
+                 ("--batches", "8,,16"), ("--batches", "0"), ("--batches", ""), ("--csv", "folder"), ("--csv", "none/n.csv"),
+                 ("--csv", "old.csv"), ("--csv", "cut.csv"), ("--csv", "short.csv"), ("--out", "sweep")):
+        done = judged("neighbours.py", folder, *words, *more, MARKED="copy")
+        expect(done.returncode == 2 and done.stderr.count("\n") == 1 and not done.stdout, f"{more}", done)
+    expect_exit(judged("neighbours.py", folder, "no-such-program", *words[1:], MARKED=""), 2)
+    done = judged("neighbours.py", folder, *words, "--cases", "quiet", "--csv", "good.csv", "--batches", "8,16", MARKED="")
+    expect(done.returncode == 0 and "0 of 2 runs" in done.stdout and read(folder + "/good.csv")[1]["batches"] == "8,16", "", done)
+
+
+def one_run_can_miss(folder):
+    words = [script(folder, "sweep", SWEEP), script(folder, "neighbour", NEIGHBOUR), "--runs", "1", "--short"]
+    for case, marked, code in (("quiet", "quiet", 1), ("quiet", "", 0), ("loop", "", 1), ("loop", "copy", 0), ("bursts", "", 1)):
+        expect_exit(judged("neighbours.py", folder, *words, "--cases", case, MARKED=marked), code)
+    shares = {name: case[2:] for name, case in tested_neighbours.CASES.items()}
+    for name, runs, want in (("quiet", 19, (0, 0)), ("quiet", 20, (0, 1)), ("quiet", 40, (0, 2)), ("loop", 1, (1, 1)),
+                             ("loop", 20, (19, 20)), ("bursts", 1, (1, 1)), ("bursts", 20, (18, 20))):
+        found = tested_neighbours.bounds(*shares[name], runs)
+        expect(found == want, f"{name}, {runs} runs: {found}")
+
+
+def kept_neighbours_can_be_gone_on_with(_):
+    kept = tested_neighbours.earlier(os.path.join(SOURCE, "results", "h200", "neighbours", "neighbours.csv"))
+    expect(len(kept) >= 60 and all(line["code"] and line["batches"] for line in kept), f"{kept}")
 
 
 def sanitizers(folder, *words, **settings):
@@ -306,6 +343,7 @@ def runs_agree(folder):
         expect(done.returncode == 2 and done.stderr.count("\n") == 1, f"{words}", done)
 
 
-main(what_a_tool_sees, right_forms_must_be_right, runs_beside_neighbours_add_up, kernels_under_tools,
+main(what_a_tool_sees, right_forms_must_be_right, runs_beside_neighbours_add_up, neighbours_refuse,
+     one_run_can_miss, kept_neighbours_can_be_gone_on_with, kernels_under_tools,
      nothing_ran_is_no_pass, fewer_than_asked_is_partly, variants_are_the_kernels_own,
      traces_are_held_to_untraced_time, rows_without_counters_are_missing, runs_agree)
