@@ -12,7 +12,14 @@ program=$here/kbench
 planted=$here/planted/cuda
 [ -d "$here/planted" ] || planted=${KBENCH_BUILD:-$here/build}/tests/planted/cuda
 out=gpu-test
-[ "${1:-}" != -o ] || { out=$2; shift 2; }
+usage() {
+    echo "usage: gpu.sh [-o FOLDER] [PART...]: $1" >&2
+    exit 2
+}
+case ${1:-} in
+-o) [ -n "${2:-}" ] || usage '-o names no folder'; out=$2; shift 2 ;;
+-*) usage "no option '$1'" ;;
+esac
 mkdir -p "$out" || exit 5
 passed=0 failed=0
 
@@ -54,7 +61,7 @@ for word; do
         --csv "$out/sanitizers.csv" ;;
     waits) part 'waits' python3 "$here/tests/gpu/waits.py" "$planted/waits" --out "$out/waits" --csv "$out/waits.csv" ;;
     *.ini) part "$word" "$program" sweep "$here/sweeps/$word" --device cuda --out "$out/$(basename "$word" .ini)" ;;
-    *) echo "no part '$word'"; exit 2 ;;
+    *) usage "no part '$word'" ;;
     esac
 done
 echo "$passed passed, $failed failed"

@@ -283,6 +283,14 @@ def variants_are_the_kernels_own(_):
     expect(tested.problems(["path=2", "splits=1,4"], tested.ATTENTION) == 8, "tunables do not multiply")
 
 
+def the_script_has_a_usage(folder):
+    for words in (("-o",), ("-o", ""), ("-x",), ("--help",)):
+        done = subprocess.run(["sh", os.path.join(SOURCE, "tests", "gpu.sh"), *words], capture_output=True, text=True, cwd=folder,
+                              timeout=60, check=False)
+        expect(done.returncode == 2 and done.stderr.startswith("usage: ") and done.stderr.count("\n") == 1, f"{words}", done)
+    expect(sorted(os.listdir(folder)) == [], "it leaves something")
+
+
 def tool(name, *words):
     return subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "tools", name), *words], capture_output=True, text=True,
                           check=False)
@@ -346,4 +354,4 @@ def runs_agree(folder):
 main(what_a_tool_sees, right_forms_must_be_right, runs_beside_neighbours_add_up, neighbours_refuse,
      one_run_can_miss, kept_neighbours_can_be_gone_on_with, kernels_under_tools,
      nothing_ran_is_no_pass, fewer_than_asked_is_partly, variants_are_the_kernels_own,
-     traces_are_held_to_untraced_time, rows_without_counters_are_missing, runs_agree)
+     the_script_has_a_usage, traces_are_held_to_untraced_time, rows_without_counters_are_missing, runs_agree)
