@@ -18,18 +18,6 @@
 
 #include "mma_ws_ring.cuh"
 
-/* Lane t of each quad gives word t of 4 chunks and gets the 4 words of chunk t. */
-static __device__ __forceinline__ uint4 quad_transpose(uint32_t w0, uint32_t w1, uint32_t w2, uint32_t w3) {
-    const bool upper = threadIdx.x & 2, odd = threadIdx.x & 1;
-    const uint32_t x = __shfl_xor_sync(ALL_LANES, upper ? w0 : w2, 2), y = __shfl_xor_sync(ALL_LANES, upper ? w1 : w3, 2);
-    if (upper)
-        w0 = x, w1 = y;
-    else
-        w2 = x, w3 = y;
-    const uint32_t z = __shfl_xor_sync(ALL_LANES, odd ? w0 : w1, 1), u = __shfl_xor_sync(ALL_LANES, odd ? w2 : w3, 1);
-    return odd ? make_uint4(z, w1, u, w3) : make_uint4(w0, z, w2, u);
-}
-
 /* The warp's part of q, as A fragments of m16n8k16. Heads past the end are 0. */
 template <class S> struct mma_query {
     uint32_t fragment[S::MT][S::CHUNKS][2][4];

@@ -127,6 +127,17 @@ template <class S> static __device__ __forceinline__ void wgmma_announce_lists(c
         prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, b) + max(min(at, a.window * 4 - 4), 0));
 }
 
+/* And q of an item, for those who come to it later. */
+template <class S> static __device__ __forceinline__ void wgmma_announce(const attn_args &a, const wgmma_work &work, int32_t coming) {
+    const int64_t b = wgmma_request_of(work, coming);
+    const int32_t first = coming / work.splits % work.groups * S::HEADS, thread = (int32_t)threadIdx.x % S::TEAM;
+    wgmma_announce_lists<S>(a, b);
+#pragma unroll 1
+    for (int line = thread; line < S::HEADS * (ROW_BYTES / 128); line += S::TEAM)
+        if (first + line / 8 < a.heads)
+            prefetch_l2(attn_row<ATTN_Q>(a, b * a.heads + first + line / 8) + line % 8 * 128);
+}
+
 template <class S, int CLUSTER> struct wgmma_merge;
 #include "wgmma_score.cuh"
 #include "wgmma_sum.cuh"

@@ -29,17 +29,6 @@ template <class S> struct wgmma_bf16_ring {
         return warp_id() % WARPS;
     }
 
-    /* q and slot lists of an item to L2, so that nobody waits for memory when it comes up. */
-    __device__ __forceinline__ void announce(int32_t coming) const {
-        const int64_t b = wgmma_request_of(work, coming);
-        const int32_t first = coming / work.splits % work.groups * S::HEADS, thread = (int32_t)threadIdx.x % S::TEAM;
-        wgmma_announce_lists<S>(a, b);
-#pragma unroll 1
-        for (int line = thread; line < S::HEADS * (ROW_BYTES / 128); line += S::TEAM)
-            if (first + line / 8 < a.heads)
-                prefetch_l2(attn_row<ATTN_Q>(a, b * a.heads + first + line / 8) + line % 8 * 128);
-    }
-
     __device__ __forceinline__ void enter(attn_length length) {
         const int64_t b = wgmma_request_of(work, item);
         const int32_t coming = item + (int32_t)gridDim.x;
@@ -50,7 +39,7 @@ template <class S> struct wgmma_bf16_ring {
         window = attn_row<ATTN_WINDOW_SLOT>(a, b);
         topk = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)length.window * 4;
         if (coming < work.items) {
-            announce(coming);
+            wgmma_announce<S>(a, work, coming);
             next = attn_length_of(a, wgmma_request_of(work, coming));
         }
     }

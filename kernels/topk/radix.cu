@@ -13,6 +13,5 @@ KERNEL = {
     FOR_OP(topk),
     .note = "one block a row, held in registers; histograms down to the border, then places by prefix sums",
     .engine = CUDA,
-    .growth = {{"n", 1.6}},  /* what a block's registers don't hold is read again by each pass: a step, not a law */
     .launch = launch,
 };

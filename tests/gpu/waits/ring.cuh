@@ -82,23 +82,7 @@ template <int FORM> static __global__ void __launch_bounds__(READERS + WARP) wai
         copy_wait_all();
         return;
     }
-    uint32_t sum = 0;
-    for (int i = 0; i < TILES; i++) {
-        const uint32_t tile = ring + i % STAGES * TILE_BYTES;
-        if (FORM == EARLY)
-            sum = wait_take<false>(sum, tile);
-        barrier_wait(full + i % STAGES * 8, i / STAGES & 1);
-        if (FORM == REUSED && lane_id() == 0)
-            barrier_arrive(empty + i % STAGES * 8);
-        if (warp_id() == 3 && FORM != EARLY)
-            wait_linger();
-        if (FORM != EARLY)
-            sum = wait_take<false>(sum, tile);
-        __syncwarp();
-        if (FORM != REUSED && lane_id() == 0)
-            barrier_arrive(empty + i % STAGES * 8);
-    }
-    d.out[threadIdx.x] = sum;
+    wait_read<FORM, false>(d, ring, full, empty);
 }
 
 #endif

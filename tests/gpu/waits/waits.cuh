@@ -57,4 +57,26 @@ template <bool SWIZZLED> static __device__ __forceinline__ uint32_t wait_take(ui
     return sum;
 }
 
+/* What warps do that read a ring of tiles with an mbarrier for full and one for empty a stage. */
+template <int FORM, bool SWIZZLED>
+static __device__ __forceinline__ void wait_read(const wait_data &d, uint32_t ring, uint32_t full, uint32_t empty) {
+    uint32_t sum = 0;
+    for (int i = 0; i < TILES; i++) {
+        const uint32_t tile = ring + i % STAGES * TILE_BYTES;
+        if (FORM == EARLY)
+            sum = wait_take<SWIZZLED>(sum, tile);
+        barrier_wait(full + i % STAGES * 8, i / STAGES & 1);
+        if (FORM == REUSED && lane_id() == 0)
+            barrier_arrive(empty + i % STAGES * 8);
+        if (warp_id() == 3 && FORM != EARLY)
+            wait_linger();
+        if (FORM != EARLY)
+            sum = wait_take<SWIZZLED>(sum, tile);
+        __syncwarp();
+        if (FORM != REUSED && lane_id() == 0)
+            barrier_arrive(empty + i % STAGES * 8);
+    }
+    d.out[threadIdx.x] = sum;
+}
+
 #endif
