@@ -128,7 +128,8 @@ template <class S> static __device__ __forceinline__ void wgmma_announce_lists(c
 }
 
 /* And q of an item, for those who come to it later. */
-template <class S> static __device__ __forceinline__ void wgmma_announce(const attn_args &a, const wgmma_work &work, int32_t coming) {
+template <class S>
+static __device__ __forceinline__ void wgmma_announce(const attn_args &a, const wgmma_work &work, int32_t coming) {
     const int64_t b = wgmma_request_of(work, coming);
     const int32_t first = coming / work.splits % work.groups * S::HEADS, thread = (int32_t)threadIdx.x % S::TEAM;
     wgmma_announce_lists<S>(a, b);

@@ -66,6 +66,23 @@ def workers_killed(folder):
         expect(same, "resumed rows are not those of an uninterrupted run", done)
 
 
+def killed_before_any_launch(folder):
+    """A worker killed while it prepares a group, in no kernel's launch, costs no row: another one prepares it again."""
+    out = os.path.join(folder, "run")
+    process = start("sweep", "-k", "attn/host_*", "-a", "batch=16", "-a", "ctx=32K", *QUICK, "--out", out)
+    said = ""
+    while "ceilings" not in said:   # the device is open, the group's inputs are being made
+        said = process.stdout.readline()
+        expect(said, "the run ended before it began")
+    workers = children(process.pid)
+    expect(workers, "no worker to kill")
+    for worker in workers:
+        kill(worker, signal.SIGKILL)
+    stdout, stderr = process.communicate(timeout=120)
+    rows = read_rows(out)
+    expect(len(rows) > 1 and all(row["status"] == "ok" for row in rows), f"{rows}\n{stdout}{stderr}")
+
+
 def parent_killed(folder):
     """The parent killed at random moments, resumed each time, until it comes through: the same set of rows, none twice."""
     wanted, took = uninterrupted(folder)
@@ -147,4 +164,4 @@ def left_behind(folder):
     expect(os.listdir(folder) == ["run"], f"left behind: {os.listdir(folder)}")
 
 
-main(workers_killed, parent_killed, torn_line, interrupted, closed_pipe, two_at_once, left_behind)
+main(workers_killed, killed_before_any_launch, parent_killed, torn_line, interrupted, closed_pipe, two_at_once, left_behind)
