@@ -52,6 +52,7 @@ struct job {
     struct ceilings ceilings;
     struct timing   timing;
     double          timeout_s;               /* one check step or one sample */
+    double          reference_s;             /* of the CPU for the references of the problem */
     bool            check, time;
     bool            profile;                 /* what was timed is traced and counted, too */
     bool            once;                    /* under --wrap: one launch, no time */

@@ -120,6 +120,13 @@ static const char *store(struct cli *cli, const struct cli_option *o, const char
         if (cli_seconds(value, &x)) return "is not a time above 0, as in 30s, 2m or 500ms";
         *(double *)at = x;
         break;
+    case OPT_DURATION:
+        x = strtod(value, &end);
+        if (end == value || *end || x != 0) {   /* 0, however it is written, or a time */
+            if (cli_seconds(value, &x)) return "is not 0 or a time, as in 0.5, 30s or 500ms";
+        }
+        *(double *)at = x;
+        break;
     case OPT_PERCENT:
         x = strtod(value, &end);
         if (*end == '%') end++;
@@ -260,7 +267,8 @@ static void add_argument(struct cli *cli, const char *word)
 
 struct cli cli_parse(int argc, char **argv)
 {
-    struct cli cli = {.device = "auto", .colour = "auto", .seed = 1, .command_line = quote_words(argc, argv)};
+    struct cli cli = {.device = "auto", .colour = "auto", .seed = 1, .reference_s = REFERENCE_S,
+        .command_line = quote_words(argc, argv)};
     first_words(&cli, argc, argv);
     cli_environment(&cli);
     for (int i = 2; i < argc;) {

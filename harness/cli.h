@@ -39,6 +39,7 @@ struct cli {
     bool         floors;           /* --floors */
     bool         no_lock;          /* --no-lock: run beside others on the same device */
     double       timeout_s;        /* a check or a sample that takes longer is a timeout, 0: default */
+    double       reference_s;      /* --reference-s: of the CPU for a problem's references; 0: as little as must be */
     int          rounds;           /* --rounds: exactly so many, 0: by width */
     bool         force, dry_run, json, markdown, no_plots, strict, quiet, help, show_config;
     bool         static_facts;     /* --static */
@@ -65,5 +66,8 @@ void cli_show(FILE *, const struct cli *);
 
 /* "30s", "2m", "1h", "500ms" or seconds. 0, or non-zero. */
 int cli_seconds(const char *word, double *ret);
+
+/* --reference-s, unless it is given. */
+#define REFERENCE_S 0.12
 
 #endif

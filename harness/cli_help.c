@@ -68,7 +68,7 @@ static void show_value(FILE *f, enum option_kind kind, const void *at)
     case OPT_LIST: case OPT_AXIS: show_list(f, at); break;
     case OPT_CACHE: fputs(caches[*(const enum cache_choice *)at], f); break;
     case OPT_U64: fprintf(f, "%llu", (unsigned long long)*(const uint64_t *)at); break;
-    case OPT_SECONDS: fprintf(f, "%g s", *(const double *)at); break;
+    case OPT_SECONDS: case OPT_DURATION: fprintf(f, "%g s", *(const double *)at); break;
     case OPT_PERCENT: fprintf(f, "%g %%", *(const double *)at); break;
     }
 }

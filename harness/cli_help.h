@@ -11,7 +11,7 @@ struct cli_command {
 
 enum option_kind {
     OPT_FLAG, OPT_MORE, OPT_TEXT, OPT_LIST /* comma list, adds up */, OPT_AXIS /* whole words, adds up */, OPT_CACHE, OPT_COLOUR,
-    OPT_DEVICE, OPT_U64, OPT_COUNT, OPT_SECONDS, OPT_PERCENT,
+    OPT_DEVICE, OPT_U64, OPT_COUNT, OPT_SECONDS, OPT_DURATION /* may be 0 */, OPT_PERCENT,
 };
 
 struct cli_option {

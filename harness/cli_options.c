@@ -51,6 +51,9 @@ const struct cli_option cli_options[] = {
         "stop timing a row when its interval is this narrow, in % of the median"},
     {"rounds", 0, "N", OPT_COUNT, AT(rounds), 0, TIMED | GATE, "exactly so many rounds a row instead"},
     {"timeout", 0, "TIME", OPT_SECONDS, AT(timeout_s), 0, RUNS | GATE, "a check or sample that takes longer is a timeout"},
+    {"reference-s", 0, "S", OPT_DURATION, AT(reference_s), 0, RUNS | GATE,
+        "seconds of CPU reference a problem, default 0.12; 0: as little as the CPU must, the rest by the op's oracle on the "
+        "device; without an oracle 'checked_pct' says how much was checked"},
     {"out", 0, "DIR", OPT_TEXT, AT(out), 0, TIMED | PLOT | PRECISION | GATE, "run folder; default: results/runs/<time>-<sweep>"},
     {"resume", 0, "DIR", OPT_TEXT, AT(resume), 0, TIMED, "finish the run in this folder"},
     {"force", 0, NULL, OPT_FLAG, AT(force), 0, TIMED | PLOT | REPORT | PRECISION | GATE, "overwrite what exists"},

@@ -13,7 +13,7 @@
 #include "timer.h"
 
 enum { EXIT_STICKY = 98, PREPARE_LIMIT_S = 600 };
-static const double RING_BYTES_HOT = 0, RING_BYTES_COLD = 256e6, REFERENCE_BUDGET_S = 0.12;
+static const double RING_BYTES_HOT = 0, RING_BYTES_COLD = 256e6;
 
 /* What runs goes by its name in the timelines of tools. */
 static void name_range(struct worker *worker)
@@ -245,7 +245,7 @@ void group_run(struct worker *worker)
     worker->variant = -1;
     tell_board(worker, "inputs and references");
     bool check = job->check || job->once;
-    int error = workload_prepare(&worker->workload, &problem, find_oracle(worker, job->group.op), check ? REFERENCE_BUDGET_S : 0);
+    int error = workload_prepare(&worker->workload, &problem, find_oracle(worker, job->group.op), check ? job->reference_s : -1);
     if (error) decide_all(worker, error, "inputs and references");
     done.prepare_s = now_s() - begin;
     if (!error) {

@@ -154,6 +154,7 @@ static void write_settings(FILE *f, const struct cli *cli)
     if (cli->cap_s) fprintf(f, "max-time = %.17gs\n", cli->cap_s);
     if (cli->width_pct) fprintf(f, "noise = %.17g\n", cli->width_pct);
     if (cli->timeout_s) fprintf(f, "timeout = %.17gs\n", cli->timeout_s);
+    if (cli->reference_s != REFERENCE_S) fprintf(f, "reference-s = %.17g\n", cli->reference_s);
     if (cli->rounds) fprintf(f, "rounds = %d\n", cli->rounds);
 }
 

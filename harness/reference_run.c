@@ -58,7 +58,7 @@ static int64_t run_cpu(struct workload *w, int set, double budget_s)
     double until = now_s() + budget_s;
 #pragma omp parallel for schedule(dynamic, 1) reduction(+ : done)
     for (int64_t i = 0; i < items; i++) {
-        if (i > 1 && now_s() > until) continue;
+        if (i > 1 && now_s() >= until) continue;
         int64_t item = i * step % items;
         w->op->reference(&w->problem, t, item, 1);
         for (int out = 0; out < w->n; out++) {

@@ -149,7 +149,7 @@ static int explain_nothing(struct sweep *s)
 /* [global]'s run-wide settings, and its seed and cache where sections leave them open, so that env.json names them. */
 static int take_settings(struct sweep *s)
 {
-    static const char *const names[] = {"budget", "noise", "max-time", "rounds", "timeout", "seed", "cache"};
+    static const char *const names[] = {"budget", "noise", "max-time", "rounds", "timeout", "reference-s", "seed", "cache"};
     for (int i = 0; i < COUNT(names); i++) {
         const struct job_key *key = job_find(&s->job->global, names[i]);
         char why[256];

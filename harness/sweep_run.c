@@ -51,7 +51,8 @@ static void write_outcome(struct sweep_run *run, struct outcome *outcome)
 struct job sweep_job(const struct sweep_run *run, const struct group *group)
 {
     return (struct job){.group = *group, .ceilings = run->supervisor.hello.machine.ceilings, .timing = timing_of(run),
-        .check = true, .time = !run->check_only && !run->cli->wrap, .once = run->cli->wrap, .profile = run->profile,
+        .check = true, .reference_s = run->cli->reference_s, .time = !run->check_only && !run->cli->wrap,
+        .once = run->cli->wrap, .profile = run->profile,
         .timeout_s = run->cli->timeout_s > 0 ? run->cli->timeout_s : run->cli->wrap ? 600 : 30};
 }
 

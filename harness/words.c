@@ -23,7 +23,7 @@ int fail(struct trouble *trouble, struct place at, const char *format, ...)
 /* The words that a section may use, beside dimensions and tune.NAME. */
 static const char *const section_keys[] = {"kernels", "skip-kernels", "first", "zip", "skip", "cache", "seed", "variant",
     "device"};
-static const char *const global_keys[] = {"budget", "noise", "max-time", "rounds", "timeout", "include"};
+static const char *const global_keys[] = {"budget", "noise", "max-time", "rounds", "timeout", "reference-s", "include"};
 
 static bool one_of(const char *word, const char *const *words, int n)
 {

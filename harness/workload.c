@@ -108,7 +108,7 @@ int workload_prepare(struct workload *w, const struct problem *problem, const st
     }
     for (int set = 0; set < CHECK_SETS && !w->head->filled; set++) fill_set(w, set ? CHECK_SET : 0, w->host[set]);
     w->head->filled = 1;
-    if (budget_s > 0 && !w->head->referenced) {
+    if (budget_s >= 0 && !w->head->referenced) {
         TRY(workload_check_buffers(w));
         TRY(reference_run(w, oracle, budget_s));
         w->head->referenced = 1;

@@ -70,7 +70,8 @@ struct workload {
 };
 
 /* Sizes, host tensors and references of a problem. oracle: an ORACLE kernel of the op with code for this device, or NULL. budget_s:
- * CPU time for references before the oracle, or a share of the items, has to do. 0, DEV_OOM, or a device error. */
+ * CPU time for references before the oracle, or a share of the items, has to do; negative: no references. 0, DEV_OOM, or a device
+ * error. */
 int workload_prepare(struct workload *, const struct problem *, const struct kernel *oracle, double budget_s);
 /* Guarded buffers; then puts set `set` into them: inputs as they should be, those that a kernel with `reads` (0: all) does not
  * read NaN, outputs untouched. */

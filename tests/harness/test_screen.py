@@ -61,6 +61,17 @@ def check_times_nothing(folder):
     expect(not os.listdir(folder), "a check left files")
 
 
+def reference_seconds(folder):
+    """--reference-s: a problem of which the CPU does all, or two items of 128, as it is told."""
+    del folder
+    row = ["--device", "host", "--row", "attn/host_mma batch=128,heads=8,ctx=256,window=16,topk=32"]
+    for seconds, least, most in (("30", 100, 100), ("0", 0.1, 20)):
+        done = kbench("check", *row, "--reference-s", seconds)
+        expect_exit(done, 0)
+        share = re.search(r"^ +attn/host_mma +ok +error \S+, (\S+) % checked$", done.stdout, re.M)
+        expect(share and least <= float(share[1]) <= most, f"--reference-s {seconds}: not {least} to {most} % checked", done)
+
+
 def one_row(folder):
     out = os.path.join(folder, "run")
     done = kbench("sweep", "--row", "attn/host_mma batch=2,heads=8,ctx=256,window=16,topk=32", "--device", "host",
@@ -217,6 +228,6 @@ def default_folder(folder):
     expect(len(os.listdir(os.path.join(folder, "results", "runs"))) == 2, "not two runs")
 
 
-main(sweep_leaves_a_whole_run, check_times_nothing, one_row, wrapped_tool_has_the_last_word, seeds_repeat, dry_run_runs_nothing,
-    lists, help_for_all, doctor,
-     report_and_plot, comma_locale, rows_go_through_csv, no_overwriting, default_folder)
+main(sweep_leaves_a_whole_run, check_times_nothing, reference_seconds, one_row, wrapped_tool_has_the_last_word, seeds_repeat,
+     dry_run_runs_nothing, lists, help_for_all, doctor, report_and_plot, comma_locale, rows_go_through_csv, no_overwriting,
+     default_folder)

@@ -45,7 +45,8 @@ static void test_values(void **state)
     struct cli cli = parse_words(
         "sweep a.ini -k attn/*,x -kb --kernel=c b.ini -a batch=1,2 -a ctx=8K --seed 7 --cache both --budget 2m --max-time "
         "500ms "
-        "--noise 1.5% --rounds 9 --timeout .5h --device cuda:3 --plugin a,b.so -vqv --force --no-plots --out d -- -k");
+        "--noise 1.5% --rounds 9 --reference-s 0 "
+        "--timeout .5h --device cuda:3 --plugin a,b.so -vqv --force --no-plots --out d -- -k");
     (void)state;
     assert_string_equal(cli.command, "sweep");
     assert_int_equal(cli.args.n, 3);
@@ -62,7 +63,8 @@ static void test_values(void **state)
     assert_int_equal(cli.plugins.n, 1);                     /* paths may hold commas */
     assert_string_equal(cli.plugins.word[0], "a,b.so");
     assert_true(cli.seed == 7 && cli.seed_given && cli.cache == CACHE_BOTH && cli.cache_given);
-    assert_true(cli.budget_s == 120 && cli.cap_s == 0.5 && cli.width_pct == 1.5 && cli.timeout_s == 1800);
+    assert_true(cli.budget_s == 120 && cli.cap_s == 0.5 && cli.width_pct == 1.5 && cli.timeout_s == 1800 &&
+                cli.reference_s == 0);
     assert_int_equal(cli.rounds, 9);
     assert_string_equal(cli.device, "cuda:3");
     assert_string_equal(cli.out, "d");
@@ -78,7 +80,8 @@ static void test_defaults(void **state)
     assert_string_equal(cli.device, "auto");
     assert_string_equal(cli.colour, "auto");
     assert_true(cli.seed == 1 && !cli.seed_given && cli.cache == CACHE_COLD && !cli.cache_given);
-    assert_true(cli.budget_s == 0 && cli.cap_s == 0 && cli.width_pct == 0 && cli.timeout_s == 0 && cli.rounds == 0);
+    assert_true(cli.budget_s == 0 && cli.cap_s == 0 && cli.width_pct == 0 && cli.timeout_s == 0 && cli.rounds == 0 &&
+                cli.reference_s == 0.12);
     assert_true(!cli.out && !cli.row && !cli.resume && !cli.wrap && !cli.args.n && !cli.kernels.n);
     cli_free(&cli);
 }
@@ -111,6 +114,9 @@ static void test_refusals(void **state)
         {"sweep --budget nan", "kbench: --budget nan: is not a time above 0, as in 30s, 2m or 500ms\nexit 2"},
         {"sweep --budget 1e9", "kbench: --budget 1e9: is not a time above 0, as in 30s, 2m or 500ms\nexit 2"},
         {"sweep --budget 3x", "kbench: --budget 3x: is not a time above 0, as in 30s, 2m or 500ms\nexit 2"},
+        {"check --reference-s -1", "kbench: --reference-s -1: is not 0 or a time, as in 0.5, 30s or 500ms\nexit 2"},
+        {"check --reference-s nan", "kbench: --reference-s nan: is not 0 or a time, as in 0.5, 30s or 500ms\nexit 2"},
+        {"check --reference-s 0x", "kbench: --reference-s 0x: is not 0 or a time, as in 0.5, 30s or 500ms\nexit 2"},
         {"sweep --noise 101", "kbench: --noise 101: is not a percentage above 0 and up to 100\nexit 2"},
         {"sweep --noise nan", "kbench: --noise nan: is not a percentage above 0 and up to 100\nexit 2"},
         {"sweep --rounds 0", "kbench: --rounds 0: is not a whole number from 1 to 1000000\nexit 2"},

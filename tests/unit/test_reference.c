@@ -91,12 +91,17 @@ ORACLE_OF(leaves_open, LEAVES_OPEN);
 ORACLE_OF(number_for_nan, ANSWERS_NAN);
 ORACLE_OF(open_for_nan, OPEN_FOR_NAN);
 
-static int prepare(struct workload *w, int64_t n, const struct kernel *oracle)
+static int prepare_in(struct workload *w, int64_t n, const struct kernel *oracle, double budget_s)
 {
     struct problem problem = {.op = &op, .dim = {n}, .seed = 3};
     *w = (struct workload){.dev = dev_open_host(), .memory = memfd_create("reference", 0)};
     assert_true(w->memory >= 0);
-    return workload_prepare(w, &problem, oracle, BUDGET_S);
+    return workload_prepare(w, &problem, oracle, budget_s);
+}
+
+static int prepare(struct workload *w, int64_t n, const struct kernel *oracle)
+{
+    return prepare_in(w, n, oracle, BUDGET_S);
 }
 
 static void finish(struct workload *w)
@@ -151,6 +156,41 @@ static void small_problems_are_the_cpus(void **state)
     finish(&w);
 }
 
+static int items_checked(const struct workload *w, int set)
+{
+    int n = 0;
+    for (int r = 0; r < ITEMS; r++) n += w->checked[set][Y][r];
+    return n;
+}
+
+/* 0 s: the two items that the CPU always has time for, whether an oracle does the rest or not; negative: none at all. */
+static void no_time_is_two_items(void **state)
+{
+    (void)state;
+    struct workload w;
+    assert_int_equal(prepare_in(&w, ITEMS, NULL, 0), 0);
+    assert_true(w.head->referenced && w.head->checked_pct == 100.0 * 2 / ITEMS);
+    for (int set = 0; set < CHECK_SETS; set++) assert_int_equal(items_checked(&w, set), 2);
+    finish(&w);
+    assert_int_equal(prepare_in(&w, ITEMS, &exact, 0), 0);
+    assert_true(w.head->checked_pct == 100);
+    finish(&w);
+    assert_int_equal(prepare_in(&w, ITEMS, &off, 0), DEV_FORBIDDEN);   /* those two still judge the oracle */
+    finish(&w);
+    assert_int_equal(prepare_in(&w, ITEMS, &exact, -1), 0);
+    assert_false(w.head->referenced);
+    finish(&w);
+}
+
+static void more_time_is_more_items(void **state)
+{
+    (void)state;
+    struct workload w;
+    assert_int_equal(prepare_in(&w, ITEMS, NULL, 20 * SLOW_S), 0);
+    for (int set = 0; set < CHECK_SETS; set++) assert_in_range(items_checked(&w, set), 3, ITEMS - 1);
+    finish(&w);
+}
+
 /* Nothing is compared against either; the words name both, the element, what each says, and what to do. */
 static void disagreement_is_said_in_words(void **state)
 {
@@ -181,7 +221,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_share_without_an_oracle), cmocka_unit_test(an_oracle_does_the_rest),
-        cmocka_unit_test(small_problems_are_the_cpus), cmocka_unit_test(disagreement_is_said_in_words),
+        cmocka_unit_test(small_problems_are_the_cpus), cmocka_unit_test(no_time_is_two_items),
+        cmocka_unit_test(more_time_is_more_items), cmocka_unit_test(disagreement_is_said_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

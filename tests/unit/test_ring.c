@@ -60,7 +60,7 @@ static struct workload prepared(int64_t n, int64_t width, int64_t part, int64_t 
     struct workload w = {.dev = dev_open_host(), .memory = memfd_create("ring", 0)};
     struct problem problem = {.op = &op, .dim = {n, width, part, columns}, .seed = 3};
     assert_true(w.memory >= 0);
-    assert_int_equal(workload_prepare(&w, &problem, NULL, 0), 0);
+    assert_int_equal(workload_prepare(&w, &problem, NULL, -1), 0);
     return w;
 }
 

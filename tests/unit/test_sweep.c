@@ -357,7 +357,7 @@ static void test_round_trip(void **state)
         {"[a]\nkernels = mix/host_mma\nbatch = 1,2\n[b]\nkernels = mix/*\nbatch = 2,3\ntune.splits = 1,2\nseed = "
          "4\n[c]\nkernels = scan/*\ncache = hot\nmax_ctx = 1025\n",
             ""},
-        {"[global]\nbudget = 90s\nnoise = 0.1\ntimeout = 3s\nrounds = 7\n[a]\nkernels = scan/host_live\nbatch = "
+        {"[global]\nbudget = 90s\nnoise = 0.1\ntimeout = 3s\nreference-s = 0\nrounds = 7\n[a]\nkernels = scan/host_live\nbatch = "
          "1:512:*2\nmax_ctx = 1024:1M:*2\n",
             ""},
     };
@@ -372,7 +372,7 @@ static void test_round_trip(void **state)
         assert_int_equal(first.n, second.n);
         assert_memory_equal(first.group, second.group, (size_t)first.n * sizeof *first.group);
         assert_true(again.budget_s == cli.budget_s && again.width_pct == cli.width_pct && again.rounds == cli.rounds &&
-                    again.timeout_s == cli.timeout_s);
+                    again.timeout_s == cli.timeout_s && again.reference_s == cli.reference_s);
         plan_free(&first), plan_free(&second);
         cli_free(&cli), cli_free(&again);
         free(content), free(r.entry);
