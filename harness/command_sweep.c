@@ -157,7 +157,7 @@ int command_sweep(struct cli *cli)
         supervisor_close(&run.supervisor);
         return EXIT_OK;
     }
-    if (!run.check_only) run_files_refuse_other_code(cli, &run.plan, &run.registry);
+    if (!run.check_only) run_files_refuse_others(cli, &run.plan, &run.registry, machine);
     /* A check on a CPU is little disturbed; on a GPU it takes memory and whole time slices from a run that measures. */
     bool alone = (!run.check_only && !cli->wrap) || machine->engine == CUDA;
     lock.fd = -1;

@@ -253,3 +253,19 @@ int env_other_code(const char *path, int n, const char *const *kernel, const cha
     free(json);
     return ret;
 }
+
+/* "NVIDIA H200 (GPU-1b2c, MIG 1g.18gb)"; a CPU has no number of its own. */
+static char *which_text(const struct machine *m, char *ret, size_t size)
+{
+    if (m->engine == HOST) return text(ret, size, "%s", m->name);
+    return text(ret, size, "%s (%s%s%s)", m->name, *m->uuid ? m->uuid : "no UUID", *m->mig ? ", MIG " : "", m->mig);
+}
+
+bool machine_same(const struct machine *was, const struct machine *is, char *ret_why, size_t size)
+{
+    char before[240], now[240];
+    if (was->engine == is->engine && !strcmp(was->name, is->name) && !strcmp(was->uuid, is->uuid) && !strcmp(was->mig, is->mig))
+        return true;
+    text(ret_why, size, "%s, and this is %s", which_text(was, before, sizeof before), which_text(is, now, sizeof now));
+    return false;
+}

@@ -65,15 +65,28 @@ static void free_hashes(struct env *env)
     free((void *)env->hash);
 }
 
-void run_files_refuse_other_code(const struct cli *cli, const struct plan *plan, const struct registry *registry)
+static void refuse_other_device(const struct cli *cli, const char *path, const struct machine *machine)
+{
+    struct machine was;
+    char why[700];
+    if (env_read(path, &was, why, sizeof why))
+        die(EXIT_USAGE, "%s; so nobody knows of which device the rows beside it are: begin anew with another --out", why);
+    if (!machine_same(&was, machine, why, sizeof why))
+        die(EXIT_USAGE, "--resume %s: its rows are of another device, %s; finish it there (--device picks one), or begin anew "
+            "with another --out", cli->resume, why);
+}
+
+void run_files_refuse_others(const struct cli *cli, const struct plan *plan, const struct registry *registry,
+                             const struct machine *machine)
 {
     char path[600], error[700];
     struct table rows = {0};
     struct env env = {0};
     if (!cli->resume || table_read(text(path, sizeof path, "%s/rows.csv", cli->resume), &rows, error, sizeof error)) return;
     hash_plan(plan, registry, &env);
-    int other = rows.n ? env_other_code(text(path, sizeof path, "%s/env.json", cli->resume), env.n_kernels, env.kernel, env.hash)
-        : -1;
+    text(path, sizeof path, "%s/env.json", cli->resume);
+    if (rows.n) refuse_other_device(cli, path, machine);
+    int other = rows.n ? env_other_code(path, env.n_kernels, env.kernel, env.hash) : -1;
     if (other >= 0)
         die(EXIT_USAGE, "--resume %s: its rows are of other machine code of %s; finish it with the build that began it, or begin "
             "anew with another --out", cli->resume, env.kernel[other]);
@@ -100,7 +113,7 @@ void run_files_open(struct run_files *files, const struct cli *cli, const struct
     struct runfolder_options options = {.out = cli->resume ? cli->resume : cli->out, .name = name_of(cli, name, sizeof name),
                                         .force = cli->force, .resume = cli->resume, .n_dims = n, .dims = dims};
     *files = (struct run_files){.groups = 0};
-    run_files_refuse_other_code(cli, plan, registry);   /* again: a run that this one waited for may have been in this folder */
+    run_files_refuse_others(cli, plan, registry, machine);   /* again: a run waited for may have been in this folder */
     runfolder_open(&files->folder, &options);
     write_or_die(files, "env.json", environment(cli, plan, registry, machine));
     write_or_die(files, "plan.ini", plan_ini(plan, registry, cli));

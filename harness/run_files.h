@@ -15,9 +15,9 @@ struct run_files {
     double           untimed_first_s, untimed_most_s;   /* of the first group; of any later one */
 };
 
-/* A run is of one code: rows that stand already would pass for that of now. Dies with EXIT_USAGE where --resume names a run of
- * another code; looks at files alone, so that nobody waits for a device to be told so. */
-void run_files_refuse_other_code(const struct cli *, const struct plan *, const struct registry *);
+/* A run is of one code on one device: rows that stand already would pass for those of now. Dies with EXIT_USAGE where --resume
+ * names a run of another one; looks at files alone, so that nobody waits for a device to be told so. */
+void run_files_refuse_others(const struct cli *, const struct plan *, const struct registry *, const struct machine *);
 /* The folder with env.json and plan.ini in it. Dies where it can't be written. */
 void run_files_open(struct run_files *, const struct cli *, const struct plan *, const struct registry *, const struct machine *);
 /* A finished row with its samples; at_s becomes time since the run began. 0 or errno. */

@@ -67,5 +67,8 @@ char *env_json(const struct env *);
 int env_read(const char *path, struct machine *ret, char *ret_error, size_t size);
 /* The first of n kernels whose hash in the file at path is another one; -1: none, or the file or hashes are not there. */
 int env_other_code(const char *path, int n, const char *const *kernel, const char *const *hash);
+/* Whether times of both belong into one table: the same GPU or MIG instance; on the host the same CPU and number of threads. Else
+ * ret_why says what each is. */
+bool machine_same(const struct machine *was, const struct machine *is, char *ret_why, size_t size);
 
 #endif

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs that are cut short: killed workers, a killed parent, Ctrl-C, a closed pipe. No finished row is lost, and --resume
 completes the set."""
+import json
 import os
 import random
 import signal
@@ -157,6 +158,37 @@ def two_at_once(folder):
     expect(one and one == other, "not the same rows")
 
 
+def a_run_is_of_one_device(folder):
+    """--resume of a run that another device began, or nobody knows which, adds no row and says why."""
+    out = os.path.join(folder, "run")
+    env_file = os.path.join(out, "env.json")
+    expect_exit(kbench("sweep", *LONG, "--out", out), 0)
+    with open(os.path.join(out, "rows.csv"), "r+b") as file:
+        file.truncate(os.path.getsize(file.name) * 3 // 4)
+    with open(env_file, encoding="utf-8") as file:
+        mine = json.load(file)
+    gpu = {"engine": "cuda", "uuid": "GPU-1b2c", "name": "NVIDIA H200", "mig": "1g.18gb"}
+    others = ({"name": "Another CPU, 64 threads"}, "Another CPU, 64 threads"), (gpu, "NVIDIA H200 (GPU-1b2c, MIG 1g.18gb)")
+    before = lines_of(out)
+    for other, words in others:
+        with open(env_file, "w", encoding="utf-8") as file:
+            json.dump(dict(mine, device=dict(mine["device"], **other)), file)
+        done = kbench("sweep", "--resume", out, *LONG)
+        expect_exit(done, 2)
+        said = " ".join(done.stderr.split())
+        why = f"its rows are of another device, {words}, and this is {mine['device']['name']}; finish it there"
+        expect(why in said, "why", done)
+        expect(lines_of(out) == before, "rows of this device were added", done)
+    os.remove(env_file)
+    done = kbench("sweep", "--resume", out, *LONG)
+    expect_exit(done, 2)
+    expect("nobody knows of which device" in " ".join(done.stderr.split()) and lines_of(out) == before, "no env.json", done)
+    with open(env_file, "w", encoding="utf-8") as file:
+        json.dump(mine, file)
+    expect_exit(kbench("sweep", "--resume", out, *LONG), 0)
+    expect(len(lines_of(out)) > len(before), "its own device finishes nothing")
+
+
 def left_behind(folder):
     """Nothing of a run stays in the temporary folder."""
     env = environment(TMPDIR=folder)
@@ -164,4 +196,5 @@ def left_behind(folder):
     expect(os.listdir(folder) == ["run"], f"left behind: {os.listdir(folder)}")
 
 
-main(workers_killed, killed_before_any_launch, parent_killed, torn_line, interrupted, closed_pipe, two_at_once, left_behind)
+main(workers_killed, killed_before_any_launch, parent_killed, torn_line, interrupted, closed_pipe, two_at_once, left_behind,
+     a_run_is_of_one_device)

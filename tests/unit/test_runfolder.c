@@ -357,6 +357,28 @@ static void test_env_comes_back(void **state)
     free(json);
 }
 
+/* Times of two devices are no one run: another card, another slice of the same one, another CPU, or the other engine. */
+static void test_a_run_is_of_one_device(void **state)
+{
+    (void)state;
+    struct machine was = make_machine(), is = was;
+    char why[500] = "";
+    is.sm_clock_MHz = 345, is.ordinal = 0, is.ceilings.read_GBps = 1;   /* the same one in other weather, in another slot */
+    assert_true(machine_same(&was, &is, why, sizeof why));
+    strcpy(is.uuid, "GPU-2");
+    assert_false(machine_same(&was, &is, why, sizeof why));
+    assert_string_equal(why, "NVIDIA \"H200\" (GPU-1), and this is NVIDIA \"H200\" (GPU-2)");
+    is = was, strcpy(is.mig, "1g.18gb");
+    assert_false(machine_same(&was, &is, why, sizeof why));
+    assert_string_equal(why, "NVIDIA \"H200\" (GPU-1), and this is NVIDIA \"H200\" (GPU-1, MIG 1g.18gb)");
+    is = (struct machine){.engine = HOST, .name = "EPYC 9B45, 2 threads", .uuid = "host"};
+    assert_false(machine_same(&was, &is, why, sizeof why));
+    was = is, strcpy(was.name, "Xeon 8481C, 2 threads");
+    assert_false(machine_same(&was, &is, why, sizeof why));
+    assert_string_equal(why, "Xeon 8481C, 2 threads, and this is EPYC 9B45, 2 threads");
+    assert_true(machine_same(&is, &is, why, sizeof why));
+}
+
 static void test_env_in_a_comma_locale(void **state)
 {
     (void)state;
@@ -401,7 +423,7 @@ int main(void)
         cmocka_unit_test(test_default_folder), cmocka_unit_test(test_unwritable_place),
         cmocka_unit_test(test_full_disk_leaves_whole_rows), cmocka_unit_test(test_devices_and_pipes_come_back),
         cmocka_unit_test(test_env_comes_back), cmocka_unit_test(test_env_in_a_comma_locale),
-        cmocka_unit_test(test_damaged_env_is_refused),
+        cmocka_unit_test(test_damaged_env_is_refused), cmocka_unit_test(test_a_run_is_of_one_device),
     };
     return cmocka_run_group_tests(tests, make_top, remove_top);
 }
