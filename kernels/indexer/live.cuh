@@ -7,7 +7,8 @@
  *           keys pass through registers, which convert them, and each team converts q of a request once
  *   NARROW  likewise for e4m3 without a conversion: fp8 products, whose sums keep 13 bits, so that scores near 0 are wrong
  *   BULK    a team is two warps of 32 entries each by mma.sync, the copy engine fills the rings: sm_90 and newer
- *   DIRECT  no copies, no rings: for a single request see live_direct.cuh, for more direct_block.cuh
+ *   DIRECT  no copies, no rings: for a single request see live_direct.cuh, for more direct_block.cuh. The best on sm_90a for a
+ *           single request, and for any number where keys pass through registers anyway
  *   ASYNC   likewise, four warps copy 16 bytes at a time: sm_80 and newer
  */
 #ifndef KBENCH_INDEXER_LIVE_CUH
@@ -116,12 +117,9 @@ template <int PATH>
 static __device__ __forceinline__ void live_prepare(const indexer_args &a, const live_plan &plan, const live_places &at) {
     using warps = live_warps<PATH>;
     if (warp_id() == 0) {
-        for (int32_t i = lane_id(); i < plan.stages; i += WARP) {
-            barrier_init(at.full + i * 8, warps::FILLED);
-            barrier_init(at.empty + i * 8, warps::TEAM);
-        }
-        if (lane_id() < plan.queries)
-            barrier_init(at.ready + lane_id() * 8, warps::FILLED);
+        /* full, empty and ready lie in a row. A loop, not an if: ptxas would make it a predicate, which synccheck does not look at. */
+        for (int32_t i = lane_id(); i < 2 * plan.stages + plan.queries; i += WARP)
+            barrier_init(at.full + i * 8, i >= plan.stages && i < 2 * plan.stages ? warps::TEAM : warps::FILLED);
         barrier_init_done();
     } else if (a.batch > 1) {
         indexer_ask(a, (int32_t)threadIdx.x - WARP);
@@ -137,25 +135,28 @@ static __global__ void __launch_bounds__(live_warps<PATH>::MOST, 1)
     if constexpr (PATH == LIVE_ASYNC || (PATH == LIVE_BULK && HAS_BULK) || HAS_WGMMA) {
         const live_places at(plan, shared_bytes);
         const int copier = warp_id() - plan.teams * warps::TEAM;
+        uint4 lengths = make_uint4(0, 0, 0, 0);
+        int32_t slot = 0;
         if (copier < 0) {
             live_prepare<PATH>(a, plan, at);
-            __syncthreads();
+        } else {
+            const int32_t page = (int32_t)blockIdx.x + lane_id() * (int32_t)gridDim.x;
+            lengths = indexer_load4(a, lane_id() * 4);
+            if (a.batch == 1 && page < a.width / INDEXER_PAGE)
+                slot = (int32_t)load4_now(indexer_row<INDEXER_PAGE_TABLE>(a, 0) + (int64_t)page * 4);
+            if (copier == 0 && PATH != LIVE_ASYNC && lane_id() == 0) {
+                bulk_prefetch_map(&key_map);
+                bulk_prefetch_map(&q_map);
+            }
+        }
+        __syncthreads();  /* at one place for all warps, or synccheck sees them part */
+        if (copier < 0) {
             if constexpr (PATH == LIVE_WGMMA)
                 live_team<F>{plan, at, warp_id() / warps::TEAM, warp_id() % warps::TEAM}.run(a);
             else
                 live_multiply<F, PATH>(a, plan, at);
             return;
         }
-        const uint4 lengths = indexer_load4(a, lane_id() * 4);
-        const int32_t page = (int32_t)blockIdx.x + lane_id() * (int32_t)gridDim.x;
-        int32_t slot = 0;
-        if (a.batch == 1 && page < a.width / INDEXER_PAGE)
-            slot = (int32_t)load4_now(indexer_row<INDEXER_PAGE_TABLE>(a, 0) + (int64_t)page * 4);
-        if (copier == 0 && PATH != LIVE_ASYNC && lane_id() == 0) {
-            bulk_prefetch_map(&key_map);
-            bulk_prefetch_map(&q_map);
-        }
-        __syncthreads();
         live_copier<F, PATH> c = {a, plan, at, key_map, q_map, copier, 0, {0, 1}, {plan.queries - 1, 1}, -1, 0};
         if (a.batch == 1)
             c.begin(0, true);
@@ -204,7 +205,8 @@ template <class F> static int live_open(const struct problem *p, const struct de
         *ret = NULL;
         return error;
     }
-    state->path = state->best == LIVE_WGMMA && p->dim[INDEXER_BATCH] == 1 ? LIVE_DIRECT : state->best;
+    const bool direct = F::OWN > 0 || p->dim[INDEXER_BATCH] == 1;  /* keys pass through registers anyway, or nothing is shared */
+    state->path = state->best == LIVE_WGMMA && direct ? LIVE_DIRECT : state->best;
     return error;
 }
 

@@ -1,5 +1,5 @@
 /* indexer_fp8/live: persistent; each block adds up the live lengths and scores its share of the live pages. No cost in max_ctx.
- * Moves a page once, by the copy engine to shared memory (of a single request: to registers), and q once a request and block.
+ * Moves a page once, on sm_90a straight to registers (path=1: by the copy engine to shared memory), and q once a request and block.
  * Limit: the memory's read rate; at small batches the latency of length, page number and page, one after another.
  */
 #include "indexer/live.cuh"
