@@ -61,6 +61,27 @@ static __device__ __forceinline__ const char *attn_kv(const attn_args &a, attn_l
     return i < len.window ? attn_row<ATTN_WINDOW_KV>(a, slot) : attn_row<ATTN_TOPK_KV>(a, slot);
 }
 
+/* To L2, by THREADS threads, so that nobody waits for memory when it comes up: 128 bytes a thread and step, of request b's slot
+ * lists ... */
+template <int THREADS> static __device__ __forceinline__ void attn_announce_lists(const attn_args &a, int64_t b, int32_t thread) {
+#pragma unroll 1
+    for (int at = thread * 128; at < a.topk * 4 + 124; at += THREADS * 128)
+        prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, b) + max(min(at, a.topk * 4 - 4), 0));
+#pragma unroll 1
+    for (int at = thread * 128; at < a.window * 4 + 124; at += THREADS * 128)
+        prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, b) + max(min(at, a.window * 4 - 4), 0));
+}
+
+/* ... and of q of heads `first` and on, HEADS of them where there are so many. */
+template <int THREADS, int HEADS>
+static __device__ __forceinline__ void attn_announce(const attn_args &a, int64_t b, int32_t first, int32_t thread) {
+    attn_announce_lists<THREADS>(a, b, thread);
+#pragma unroll 1
+    for (int line = thread; line < HEADS * (ROW_BYTES / 128); line += THREADS)
+        if (first + line / 8 < a.heads)
+            prefetch_l2(attn_row<ATTN_Q>(a, b * a.heads + first + line / 8) + line % 8 * 128);
+}
+
 static __device__ __forceinline__ float attn_sink_log2(const attn_args &a, int32_t head) {
     return __ldg((const float *)a.t[ATTN_SINK].p + head) * LOG2E;
 }

@@ -3,8 +3,8 @@
  *
  * A part is some of a request's entries. It leaves, for each head, m: the base of its weights, which is the largest of its
  * scores in units of log 2; l: the sum of its weights 2^(s - m); o: the weighted sum, not divided. A part without an entry
- * leaves m = -inf, l = 0 and its o is not looked at. Order of the sums is fixed by the part's number, so that the result does
- * not depend on who was first.
+ * leaves m = -inf, l = 0 and an o of zeros, which are loaded and multiplied by a weight of 0 like any other. Order of the sums
+ * is fixed by the part's number, so that the result does not depend on who was first.
  *
  * Row r is request * heads + head, parts of a row lie side by side:  o fp32 [rows][splits][512], then ml {m, l} fp32
  * [rows][splits][2].
@@ -52,8 +52,7 @@ static __device__ __forceinline__ void combine_may_start(void) {
 #endif
 }
 
-/* A block a row, a thread 4 elements. BATCH parts are loaded at a time, the first ones beside their weights: what a part without an
- * entry holds is loaded too, but not used. */
+/* A block a row, a thread 4 elements. BATCH parts are loaded at a time, the first ones beside their weights. */
 static __global__ void __launch_bounds__(COMBINE_THREADS) attn_combine(const __grid_constant__ attn_args a,
                                                                        const __grid_constant__ partials p) {
     constexpr int BATCH = 8;
@@ -88,12 +87,10 @@ static __global__ void __launch_bounds__(COMBINE_THREADS) attn_combine(const __g
 #pragma unroll
         for (int j = 0; j < BATCH; j++) {
             const float weight = __shfl_sync(ALL_LANES, s < WARP ? w[0] : w[1], (s + j) % WARP);
-            if (weight > 0) {
-                sum.x += v[j].x * weight;
-                sum.y += v[j].y * weight;
-                sum.z += v[j].z * weight;
-                sum.w += v[j].w * weight;
-            }
+            sum.x += v[j].x * weight;
+            sum.y += v[j].y * weight;
+            sum.z += v[j].z * weight;
+            sum.w += v[j].w * weight;
             if (s + BATCH + j < p.splits)
                 v[j] = __ldcg(o + (s + BATCH + j) * COMBINE_THREADS);
         }

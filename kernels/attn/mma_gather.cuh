@@ -96,19 +96,10 @@ template <class S> struct mma_cursor {
     const char *window, *topk;      /* lists of item, so that entry i is at i * 4 in either */
     const char *from[S::PASSES];    /* of the tile begun: the lane's first 16 bytes of a row */
 
-    /* q and slot lists of an item to L2, so that nobody waits for memory when it comes up: 128 bytes a thread and step. */
+    /* q and slot lists of an item to L2. */
     __device__ __forceinline__ void announce(const attn_args &a, int32_t coming) const {
-        if (coming >= items)
-            return;
-        const int64_t request = coming / groups;
-        const int32_t first = S::first_head(coming, groups);
-        for (int at = (int)threadIdx.x * 128; at < a.topk * 4 + 124; at += S::THREADS * 128)
-            prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, request) + min(at, a.topk * 4 - 4));
-        for (int at = (int)threadIdx.x * 128; at < a.window * 4 + 124; at += S::THREADS * 128)
-            prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, request) + min(at, a.window * 4 - 4));
-        for (int at = (int)threadIdx.x * 128; at < S::HEADS * ROW_BYTES; at += S::THREADS * 128)
-            if (first + at / ROW_BYTES < a.heads)
-                prefetch_l2(attn_row<ATTN_Q>(a, request * a.heads + first + at / ROW_BYTES) + at % ROW_BYTES);
+        if (coming < items)
+            attn_announce<S::THREADS, S::HEADS>(a, coming / groups, S::first_head(coming, groups), (int32_t)threadIdx.x);
     }
 
     __device__ __forceinline__ void enter(const attn_args &a, attn_length length) {
@@ -219,10 +210,12 @@ template <class S> struct mma_partner {
     __device__ __forceinline__ void begin(mma_shared<S> &sh) {
         parity = 0;
         if constexpr (HERE) {
-            if (threadIdx.x < S::STAGES)
-                barrier_init(shared_address(&sh.full[threadIdx.x]), 1);
-            if (threadIdx.x == 0)
+            if (threadIdx.x == 0) {  /* one for all, behind a branch: see mma_init of mma_ws_ring.cuh */
+#pragma unroll 1
+                for (int stage = 0; stage < S::STAGES; stage++)
+                    barrier_init(shared_address(&sh.full[stage]), 1);
                 barrier_arrive(shared_address(&sh.full[0]));
+            }
             __syncwarp();
             pair_arrive();
         }

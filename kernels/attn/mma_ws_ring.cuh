@@ -77,13 +77,16 @@ template <class S> static __device__ __forceinline__ void mma_sync(void) {
     asm volatile("bar.sync 1, %0;" ::"n"(S::COMPUTE) : "memory");
 }
 
-/* By all threads of the block, before anything else. */
+/* By all threads of the block, before anything else. One initialises all barriers, since what several threads do under a
+ * predicate and not behind a branch synccheck takes for the whole warp's. */
 template <class S> static __device__ __forceinline__ void mma_init(mma_shared<S> &sh) {
-    if (threadIdx.x < S::STAGES) {
-        /* each copying lane's copies, and each warp's bias */
-        barrier_init(shared_address(&sh.full[threadIdx.x]), S::COPY_WARPS * (WARP + 1));
-        barrier_init(shared_address(&sh.empty[threadIdx.x]), S::WARPS);
-    }
+    if (threadIdx.x == 0)
+#pragma unroll
+        for (int stage = 0; stage < S::STAGES; stage++) {
+            /* each copying lane's copies, and each warp's bias */
+            barrier_init(shared_address(&sh.full[stage]), S::COPY_WARPS * (WARP + 1));
+            barrier_init(shared_address(&sh.empty[stage]), S::WARPS);
+        }
     __syncthreads();
 }
 
@@ -111,21 +114,10 @@ template <class S> struct mma_producer {
     attn_length len, next_len;      /* of item and of the block's next one */
     const char *window, *topk;      /* lists of item, so that entry i is at i * 4 in either */
 
-    /* q and slot lists of an item to L2, so that nobody waits for memory when it comes up. */
+    /* q and slot lists of an item to L2. */
     __device__ __forceinline__ void announce(const attn_args &a, int32_t coming) const {
-        const int64_t request = coming / groups;
-        const int32_t first = coming % groups * S::HEADS, thread = (int32_t)threadIdx.x - S::COMPUTE,
-            threads = S::COPY_WARPS * WARP;
-#pragma unroll 1
-        for (int at = thread * 128; at < a.topk * 4 + 124; at += threads * 128)
-            prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, request) + min(at, a.topk * 4 - 4));
-#pragma unroll 1
-        for (int at = thread * 128; at < a.window * 4 + 124; at += threads * 128)
-            prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, request) + min(at, a.window * 4 - 4));
-#pragma unroll 1
-        for (int line = thread; line < S::HEADS * (ROW_BYTES / 128); line += threads)
-            if (first + line / 8 < a.heads)
-                prefetch_l2(attn_row<ATTN_Q>(a, request * a.heads + first + line / 8) + line % 8 * 128);
+        attn_announce<S::COPY_WARPS * WARP, S::HEADS>(a, coming / groups, coming % groups * S::HEADS,
+                                                      (int32_t)threadIdx.x - S::COMPUTE);
     }
 
     __device__ __forceinline__ void enter(const attn_args &a, attn_length length) {

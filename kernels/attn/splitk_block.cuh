@@ -77,16 +77,15 @@ template <class S> struct split_block {
         }
     }
 
-    /* m and l of the group's heads, and the sums as they are. A part without an entry leaves sums that nobody looks at. */
-    __device__ __forceinline__ void write_part(const partials &p, int64_t b, int32_t first, int32_t split, bool empty) const {
+    /* m and l of the group's heads, and the sums as they are. */
+    __device__ __forceinline__ void write_part(const partials &p, int64_t b, int32_t first, int32_t split) const {
         float l = softmax.sum;
 #pragma unroll
         for (int step = S::LPH / 2; step > 0; step /= 2)
             l += __shfl_xor_sync(ALL_LANES, l, step);
         if (threadIdx.x % S::LPH == 0 && first + softmax.head() < a.heads)
             *partial_ml(p, b * a.heads + first + softmax.head(), split) = make_float2(softmax.m, l);
-        if (!empty)
-            split_write(a, p, sums, b, first, split);
+        split_write(a, p, sums, b, first, split);
     }
 
     __device__ __forceinline__ void write_result(int64_t b, int32_t first) {
@@ -112,7 +111,7 @@ template <class S> struct split_block {
             if (counts.splits == 1)
                 write_result(b, first);
             else
-                write_part(p, b, first, split, range.end <= range.begin);
+                write_part(p, b, first, split);
         }
     }
 };

@@ -62,10 +62,12 @@ static __device__ __forceinline__ void warp_arrive(uint32_t barrier) {
 }
 
 template <class S> static __device__ __forceinline__ void wide_init(mma_shared<S> &sh) {
-    if (threadIdx.x < 2) {
-        barrier_init(shared_address(&sh.given[threadIdx.x]), S::SCORERS);
-        barrier_init(shared_address(&sh.taken[threadIdx.x]), S::WARPS);
-    }
+    if (threadIdx.x == 0)
+#pragma unroll 1
+        for (int buffer = 0; buffer < 2; buffer++) {
+            barrier_init(shared_address(&sh.given[buffer]), S::SCORERS);
+            barrier_init(shared_address(&sh.taken[buffer]), S::WARPS);
+        }
     mma_init(sh);
 }
 
@@ -251,7 +253,7 @@ static __device__ __forceinline__ void wide_sum(const attn_args &a, mma_shared<S
         barrier_wait(shared_address(&sh.given[token.buffer]), token.parity);
         if (p.splits == 1)
             sums.write_bf16(a, b, first, sh.old[token.buffer]);
-        else if (range.begin < range.end)
+        else
             split_write(a, p, sums, b, first, split);
         warp_arrive(shared_address(&sh.taken[token.buffer]));
         token.next();

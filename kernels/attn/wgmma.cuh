@@ -116,27 +116,11 @@ static __device__ __forceinline__ void wgmma_arrive(const uint64_t &barrier) {
         barrier_arrive(shared_address(&barrier));
 }
 
-/* A request's slot lists to L2, by a team. */
-template <class S> static __device__ __forceinline__ void wgmma_announce_lists(const attn_args &a, int64_t b) {
-    const int32_t thread = (int32_t)threadIdx.x % S::TEAM;
-#pragma unroll 1
-    for (int at = thread * 128; at < a.topk * 4 + 124; at += S::TEAM * 128)
-        prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, b) + max(min(at, a.topk * 4 - 4), 0));
-#pragma unroll 1
-    for (int at = thread * 128; at < a.window * 4 + 124; at += S::TEAM * 128)
-        prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, b) + max(min(at, a.window * 4 - 4), 0));
-}
-
-/* And q of an item, for those who come to it later. */
+/* Slot lists and q of an item to L2, by a team. */
 template <class S>
 static __device__ __forceinline__ void wgmma_announce(const attn_args &a, const wgmma_work &work, int32_t coming) {
-    const int64_t b = wgmma_request_of(work, coming);
-    const int32_t first = coming / work.splits % work.groups * S::HEADS, thread = (int32_t)threadIdx.x % S::TEAM;
-    wgmma_announce_lists<S>(a, b);
-#pragma unroll 1
-    for (int line = thread; line < S::HEADS * (ROW_BYTES / 128); line += S::TEAM)
-        if (first + line / 8 < a.heads)
-            prefetch_l2(attn_row<ATTN_Q>(a, b * a.heads + first + line / 8) + line % 8 * 128);
+    attn_announce<S::TEAM, S::HEADS>(a, wgmma_request_of(work, coming), coming / work.splits % work.groups * S::HEADS,
+                                     (int32_t)threadIdx.x % S::TEAM);
 }
 
 template <class S, int CLUSTER> struct wgmma_merge;

@@ -84,7 +84,7 @@ template <class S, int C> struct wgmma_merge {
 #pragma unroll
                 for (int j = 0; j < 4; j++)
                     w[j] = bf16_pack(o[j][half * 2], o[j][half * 2 + 1]);
-                const uint4 v = wgmma_transpose(w[0], w[1], w[2], w[3]);
+                const uint4 v = quad_transpose(w[0], w[1], w[2], w[3]);
                 if (first + head + half * 8 < a.heads)
                     *(uint4 *)(out + half * 8 * a.t[ATTN_OUT].stride + n * 16) = v;
             }

@@ -4,15 +4,6 @@
 #ifndef KBENCH_ATTN_WGMMA_SUM_CUH
 #define KBENCH_ATTN_WGMMA_SUM_CUH
 
-/* Lane t of each quad gives word t of 4 chunks and gets the 4 words of chunk t. */
-static __device__ __forceinline__ uint4 wgmma_transpose(uint32_t w0, uint32_t w1, uint32_t w2, uint32_t w3) {
-    const bool upper = threadIdx.x & 2, odd = threadIdx.x & 1;
-    const uint32_t x = __shfl_xor_sync(ALL_LANES, upper ? w0 : w2, 2), y = __shfl_xor_sync(ALL_LANES, upper ? w1 : w3, 2);
-    const uint32_t u0 = upper ? x : w0, u1 = upper ? y : w1, u2 = upper ? w2 : x, u3 = upper ? w3 : y;
-    const uint32_t z = __shfl_xor_sync(ALL_LANES, odd ? u0 : u1, 1), u = __shfl_xor_sync(ALL_LANES, odd ? u2 : u3, 1);
-    return odd ? make_uint4(z, u1, u, u3) : make_uint4(u0, z, u2, u);
-}
-
 template <class S> struct wgmma_sums {
     float o[2][64];  /* of 128 elements of d each */
 
@@ -73,8 +64,8 @@ template <class S> struct wgmma_sums {
 #pragma unroll
             for (int n = 0; n < 32; n += 4) {
                 const float *x = o[n / 16] + n % 16 * 4 + half * 2, f = half ? f1 : f0;
-                const uint4 v = wgmma_transpose(bf16_pack(x[0] * f, x[1] * f), bf16_pack(x[4] * f, x[5] * f),
-                                                bf16_pack(x[8] * f, x[9] * f), bf16_pack(x[12] * f, x[13] * f));
+                const uint4 v = quad_transpose(bf16_pack(x[0] * f, x[1] * f), bf16_pack(x[4] * f, x[5] * f),
+                                               bf16_pack(x[8] * f, x[9] * f), bf16_pack(x[12] * f, x[13] * f));
                 if (half ? there1 : there0)
                     *(uint4 *)(to + half * eight + n * 16) = v;
             }
@@ -87,7 +78,7 @@ static __device__ __forceinline__ void wgmma_sum(const attn_args &a, wgmma_share
     const int team = (int)threadIdx.x / S::TEAM, lane = lane_id(), head = warp_id() % 4 * 16 + lane / 4;
     const uint32_t weight = shared_address(sh.p[0]), value = pinned(shared_address(sh.kv[0]) + team * (S::STAGE_BYTES / 2));
     if (team == 0)  /* it has nothing else to do yet; else each of the ring's first tiles waits for its line of the list */
-        wgmma_announce_lists<S>(a, wgmma_request_of(work, (int32_t)blockIdx.x));
+        attn_announce_lists<S::TEAM>(a, wgmma_request_of(work, (int32_t)blockIdx.x), (int32_t)threadIdx.x);
     wgmma_sums<S> sums;
     wgmma_turn<S::STAGES> from = {0, 0};
     wgmma_turn<S::BUFFERS> token = {0, 0};
@@ -133,7 +124,7 @@ static __device__ __forceinline__ void wgmma_sum(const attn_args &a, wgmma_share
         if (p.splits == 1)
             sums.write_bf16(attn_row<ATTN_OUT>(a, row) + place / 4 * 512 + place % 4 * 16, 8 * a.t[ATTN_OUT].stride,
                             first < a.heads, first + 8 < a.heads, f0, f1);
-        else if (range.begin < range.end)
+        else
             sums.write_part(partial_o(p, row, item % work.splits) + place / 4 * 256 + place % 4 / 2 * 4 + place % 2 * 8,
                             (int64_t)8 * p.splits * ATTN_D, first < a.heads, first + 8 < a.heads);
     }

@@ -191,8 +191,7 @@ static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_
         }
         if constexpr (SPLIT) {
             softmax.leave(a, parts, b, first, split);
-            if (tiles > 0)
-                sums.leave(a, parts, b, first, split);
+            sums.leave(a, parts, b, first, split);
         } else {
             softmax.finish(a, sh, b, first);
             fp8_meet<S>();

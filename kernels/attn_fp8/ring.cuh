@@ -77,12 +77,14 @@ template <class S> struct fp8_position {
     }
 };
 
-/* By all threads of the block, before anything else. */
+/* By all threads of the block, before anything else. One initialises all barriers: see mma_init of attn/mma_ws_ring.cuh. */
 template <class S> static __device__ __forceinline__ void fp8_init(fp8_shared<S> &sh) {
-    if (threadIdx.x < S::STAGES) {
-        barrier_init(shared_address(&sh.full[threadIdx.x]), S::COPY_WARPS * (WARP + 1));  /* a lane's copies, a warp's bias */
-        barrier_init(shared_address(&sh.empty[threadIdx.x]), S::WARPS);
-    }
+    if (threadIdx.x == 0)
+#pragma unroll
+        for (int stage = 0; stage < S::STAGES; stage++) {
+            barrier_init(shared_address(&sh.full[stage]), S::COPY_WARPS * (WARP + 1));  /* a lane's copies, a warp's bias */
+            barrier_init(shared_address(&sh.empty[stage]), S::WARPS);
+        }
     __syncthreads();
 }
 
@@ -104,21 +106,10 @@ template <class S> struct fp8_producer {
         enter(attn_length_of(a, fp8_request_of(work, item)));  /* item < items: there are no more blocks than items */
     }
 
-    /* q of an item to L2, and what it will read of the lists, so that nobody waits for memory when it comes up. */
+    /* q and slot lists of an item to L2. */
     __device__ __forceinline__ void announce(int32_t coming) const {
-        const int64_t request = fp8_request_of(work, coming);
-        const int32_t first = coming % work.groups * S::HEADS, thread = (int32_t)threadIdx.x - S::COMPUTE;
-        const int32_t threads = S::COPY_WARPS * WARP;
-#pragma unroll 1
-        for (int at = thread * 128; at < a.topk * 4 + 124; at += threads * 128)
-            prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, request) + min(at, a.topk * 4 - 4));
-#pragma unroll 1
-        for (int at = thread * 128; at < a.window * 4 + 124; at += threads * 128)
-            prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, request) + min(at, a.window * 4 - 4));
-#pragma unroll 1
-        for (int line = thread; line < S::HEADS * (ROW_BYTES / 128); line += threads)
-            if (first + line / 8 < a.heads)
-                prefetch_l2(attn_row<ATTN_Q>(a, request * a.heads + first + line / 8) + line % 8 * 128);
+        attn_announce<S::COPY_WARPS * WARP, S::HEADS>(a, fp8_request_of(work, coming), coming % work.groups * S::HEADS,
+                                                      (int32_t)threadIdx.x - S::COMPUTE);
     }
 
     __device__ __forceinline__ void enter(attn_length length) {

@@ -87,22 +87,11 @@ template <class S> struct fp8_wgmma_ring {
         return (int)(threadIdx.x % S::TEAM / 4);
     }
 
-    /* To L2: lengths, lists and q of an item, so that nobody waits for memory when it comes up. */
+    /* Lengths, slot lists and q of an item to L2. */
     __device__ __forceinline__ void announce(int32_t coming) const {
-        const int64_t request = wgmma_request_of(work, coming);
-        const int32_t first = coming / work.splits % work.groups * S::HEADS, thread = (int32_t)threadIdx.x % S::TEAM;
-        if (thread == 0)
-            prefetch_l2(attn_row<ATTN_LENGTH>(a, request));
-#pragma unroll 1
-        for (int at = thread * 128; at < a.topk * 4 + 124; at += S::TEAM * 128)
-            prefetch_l2(attn_row<ATTN_TOPK_SLOT>(a, request) + max(min(at, a.topk * 4 - 4), 0));
-#pragma unroll 1
-        for (int at = thread * 128; at < a.window * 4 + 124; at += S::TEAM * 128)
-            prefetch_l2(attn_row<ATTN_WINDOW_SLOT>(a, request) + max(min(at, a.window * 4 - 4), 0));
-#pragma unroll 1
-        for (int at = thread; at < S::HEADS * (ROW_BYTES / 128); at += S::TEAM)
-            if (first + at / 8 < a.heads)
-                prefetch_l2(attn_row<ATTN_Q>(a, request * a.heads + first + at / 8) + at % 8 * 128);
+        if (threadIdx.x % S::TEAM == 0)
+            prefetch_l2(attn_row<ATTN_LENGTH>(a, wgmma_request_of(work, coming)));
+        wgmma_announce<S>(a, work, coming);
     }
 
     __device__ __forceinline__ void enter(attn_length length) {
