@@ -226,7 +226,9 @@ static __global__ void __launch_bounds__(DIRECT_THREADS, 1) indexer_direct_many(
     if constexpr (HAS_WGMMA) {
         const uint4 lengths = indexer_load4(a, lane_id() * 4);
         indexer_ask(a, (int32_t)threadIdx.x);
-        const indexer_share share = indexer_share_of(a, (int32_t)blockIdx.x, (int32_t)gridDim.x, indexer_clamp4(a, lengths));
+        const uint32_t inverse = indexer_inverse((int32_t)gridDim.x);
+        const indexer_share share =
+            indexer_share_of(a, (int32_t)blockIdx.x, (int32_t)gridDim.x, indexer_clamp4(a, lengths), inverse);
         if (share.count == 0)
             return;
         direct_block<F, DIRECT_QUERIES> block(a, (shared_address(shared_bytes) + 1023) / 1024 * 1024);

@@ -54,8 +54,9 @@ static __device__ __forceinline__ int32_t indexer_length(const indexer_args &a, 
     return indexer_clamp(a, __ldg((const int32_t *)a.t[INDEXER_LENGTH].p + b));
 }
 
+/* length: not below 0. Unsigned division, which is a shift. */
 static __device__ __forceinline__ int32_t indexer_pages(int32_t length) {
-    return (length + INDEXER_PAGE - 1) / INDEXER_PAGE;
+    return (int32_t)((uint32_t)(length + INDEXER_PAGE - 1) / INDEXER_PAGE);
 }
 
 /* The page number that stands for live page `page` of request b. */
@@ -124,10 +125,12 @@ static __device__ __forceinline__ int32_t indexer_warp_total(int32_t x) {
     return (int32_t)__reduce_add_sync(ALL_LANES, (unsigned)x);
 }
 
-/* The sum of x of this lane and all before. */
-static __device__ __forceinline__ int32_t indexer_warp_upto(int32_t x) {
+/* The sum of x of this lane and all before, in the first `lanes` lanes; nothing is said of the others. */
+static __device__ __forceinline__ int32_t indexer_warp_upto(int32_t x, int32_t lanes) {
 #pragma unroll
     for (int step = 1; step < WARP; step *= 2) {
+        if (step >= lanes)
+            break;
         const int32_t other = __shfl_up_sync(ALL_LANES, x, step);
         x += lane_id() >= step ? other : 0;
     }
@@ -152,19 +155,31 @@ static __device__ __forceinline__ indexer_cursor indexer_find(int32_t base, int4
     return {__shfl_sync(ALL_LANES, at.b, owner), __shfl_sync(ALL_LANES, at.page, owner), __shfl_sync(ALL_LANES, at.length, owner)};
 }
 
+/* Of `parts`, for indexer_share_of: to be made while the lengths are on their way. */
+static __device__ __forceinline__ uint32_t indexer_inverse(int32_t parts) {
+    return pinned(0xffffffffu / (uint32_t)parts);
+}
+
+/* n / parts, n >= 0: what the product leaves is at most one too small. */
+static __device__ __forceinline__ int32_t indexer_divide(int32_t n, int32_t parts, uint32_t inverse) {
+    const int32_t each = (int32_t)__umulhi((uint32_t)n, inverse);
+    return each + (n - each * parts >= parts);
+}
+
 /* Part `part` of `parts` whose counts differ by at most one; the first parts have one more. By whole warps. first: what
- * indexer_lengths4 says of the lane's four first requests, so that those may be loaded early. */
-static __device__ __forceinline__ indexer_share indexer_share_of(const indexer_args &a, int32_t part, int32_t parts, int4 first) {
-    const int32_t lane4 = lane_id() * 4, step = WARP * 4;
+ * indexer_lengths4 says of the lane's four first requests, so that those may be loaded early; inverse: of indexer_inverse. */
+static __device__ __forceinline__ indexer_share indexer_share_of(const indexer_args &a, int32_t part, int32_t parts, int4 first,
+                                                                 uint32_t inverse) {
+    const int32_t lane4 = lane_id() * 4, step = WARP * 4, lanes = (min(a.batch, step) + 3) / 4;
     int4 n = first;
-    int32_t upto = indexer_warp_upto(indexer_pages4(n)), here = __shfl_sync(ALL_LANES, upto, WARP - 1), all = here;
+    int32_t upto = indexer_warp_upto(indexer_pages4(n), lanes), here = __shfl_sync(ALL_LANES, upto, lanes - 1), all = here;
     if (a.batch > step) {
         int32_t others = 0;
         for (int32_t i = lane4 + step; i < a.batch; i += step)
             others += indexer_pages4(indexer_lengths4(a, i));
         all += indexer_warp_total(others);
     }
-    const int32_t each = (int32_t)((uint32_t)all / (uint32_t)parts), rest = all - each * parts;
+    const int32_t each = indexer_divide(all, parts, inverse), rest = all - each * parts;
     indexer_share share = {{0, 0, 0}, each + (part < rest)};
     if (share.count == 0)
         return share;
@@ -173,11 +188,14 @@ static __device__ __forceinline__ indexer_share indexer_share_of(const indexer_a
         left -= here;
         base += step;
         n = indexer_lengths4(a, base + lane4);
-        upto = indexer_warp_upto(indexer_pages4(n));
+        upto = indexer_warp_upto(indexer_pages4(n), WARP);
         here = __shfl_sync(ALL_LANES, upto, WARP - 1);
     }
     share.at = indexer_find(base, n, upto, left);
     return share;
+}
+static __device__ __forceinline__ indexer_share indexer_share_of(const indexer_args &a, int32_t part, int32_t parts, int4 first) {
+    return indexer_share_of(a, part, parts, first, 0xffffffffu / (uint32_t)parts);
 }
 static __device__ __forceinline__ indexer_share indexer_share_of(const indexer_args &a, int32_t part, int32_t parts) {
     return indexer_share_of(a, part, parts, indexer_lengths4(a, lane_id() * 4));

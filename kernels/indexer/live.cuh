@@ -137,6 +137,7 @@ static __global__ void __launch_bounds__(live_warps<PATH>::MOST, 1)
         const int copier = warp_id() - plan.teams * warps::TEAM;
         uint4 lengths = make_uint4(0, 0, 0, 0);
         int32_t slot = 0;
+        uint32_t inverse = 0;
         if (copier < 0) {
             live_prepare<PATH>(a, plan, at);
         } else {
@@ -148,6 +149,7 @@ static __global__ void __launch_bounds__(live_warps<PATH>::MOST, 1)
                 bulk_prefetch_map(&key_map);
                 bulk_prefetch_map(&q_map);
             }
+            inverse = indexer_inverse((int32_t)gridDim.x);
         }
         __syncthreads();  /* at one place for all warps, or synccheck sees them part */
         if (copier < 0) {
@@ -160,7 +162,7 @@ static __global__ void __launch_bounds__(live_warps<PATH>::MOST, 1)
         live_copier<F, PATH> c = {a, plan, at, key_map, q_map, copier, 0, {0, 1}, {plan.queries - 1, 1}, -1, 0};
         if (a.batch == 1)
             c.begin(0, true);
-        c.run(live_share_of(a, indexer_clamp4(a, lengths)), slot);
+        c.run(live_share_of(a, indexer_clamp4(a, lengths), inverse), slot);
     }
 }
 

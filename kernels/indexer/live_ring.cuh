@@ -79,12 +79,12 @@ struct live_share {
     int32_t       step;
 };
 
-static __device__ __forceinline__ live_share live_share_of(const indexer_args &a, int4 lengths) {
+static __device__ __forceinline__ live_share live_share_of(const indexer_args &a, int4 lengths, uint32_t inverse) {
     const int32_t part = (int32_t)blockIdx.x, parts = (int32_t)gridDim.x;
     if (a.batch > 1)
-        return {indexer_share_of(a, part, parts, lengths), 1};
+        return {indexer_share_of(a, part, parts, lengths, inverse), 1};
     const int32_t length = __shfl_sync(ALL_LANES, lengths.x, 0), pages = indexer_pages(length);
-    return {{{0, part, length}, pages > part ? (int32_t)((uint32_t)(pages - part - 1) / (uint32_t)parts) + 1 : 0}, parts};
+    return {{{0, part, length}, pages > part ? indexer_divide(pages - part - 1, parts, inverse) + 1 : 0}, parts};
 }
 
 /* What copies, one warp of it. */
