@@ -40,7 +40,8 @@ static uint64_t problem_key(const struct problem *problem)
     uint64_t key = 0xcbf29ce484222325;
     for (const char *c = problem->op->name; *c; c++) key = (key ^ (uint8_t)*c) * 0x100000001b3;
     for (int d = 0; d < MAX_DIMS; d++) key = (key ^ (uint64_t)problem->dim[d]) * 0x9e3779b97f4a7c15 + 1;
-    return (key ^ problem->seed) | 1;
+    key = (key ^ problem->seed) * 0x9e3779b97f4a7c15;   /* each step is one to one: neighbouring seeds keep apart */
+    return key ? key : 1;
 }
 
 /* Room for `bytes` at the end of what is laid out, which is then at *at; its place, or NULL without a base. */

@@ -103,6 +103,18 @@ def seeds_repeat(folder):
     expect(errors[0] == errors[1], "the same seed gave other errors")
 
 
+def seeds_side_by_side(folder):
+    """Groups of one run that differ in their seed alone have data of their own, with references of their own."""
+    out, job = os.path.join(folder, "run"), os.path.join(folder, "seeds.ini")
+    with open(job, "w", encoding="utf-8") as file:
+        file.write("[global]\nkernels = attn/host_mma\nheads = 8\nctx = 256\nwindow = 16\ntopk = 32\nbatch = 1\n")
+        file.writelines(f"[{seed}]\nseed = {seed}\n" for seed in (2, 3, 4, 5))
+    done = kbench("sweep", job, "--device", "host", *QUICK, "--out", out)
+    expect_exit(done, 0)
+    errors = [row["err_rel"] for row in read_rows(out) if row["status"] == "ok"]
+    expect(len(errors) == 4 == len(set(errors)), f"{errors}: not four seeds' own", done)
+
+
 def dry_run_runs_nothing(folder):
     out = os.path.join(folder, "run")
     done = kbench("sweep", *TINY, "--dry-run", "--out", out)
@@ -229,5 +241,5 @@ def default_folder(folder):
 
 
 main(sweep_leaves_a_whole_run, check_times_nothing, reference_seconds, one_row, wrapped_tool_has_the_last_word, seeds_repeat,
-     dry_run_runs_nothing, lists, help_for_all, doctor, report_and_plot, comma_locale, rows_go_through_csv, no_overwriting,
-     default_folder)
+     seeds_side_by_side, dry_run_runs_nothing, lists, help_for_all, doctor, report_and_plot, comma_locale, rows_go_through_csv,
+     no_overwriting, default_folder)

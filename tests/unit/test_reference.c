@@ -24,9 +24,12 @@ static float input(uint32_t set, int64_t row, int64_t column)
     return (float)(row * COLUMNS + column + (set ? 1000 : 0));
 }
 
+static int fills;
+
 static void fill(const struct problem *p, int t, uint32_t set, int64_t row, int64_t n, void *host)
 {
     (void)p, (void)t;
+    fills++;
     for (int64_t i = 0; i < n * COLUMNS; i++) ((float *)host)[i] = input(set, row + i / COLUMNS, i % COLUMNS);
 }
 
@@ -217,12 +220,30 @@ static void disagreement_is_said_in_words(void **state)
     }
 }
 
+/* What lies in the memory is taken over by the same problem alone: seeds that differ in one bit are two problems. */
+static void neighbouring_seeds_are_two_problems(void **state)
+{
+    (void)state;
+    struct workload w = {.dev = dev_open_host(), .memory = memfd_create("seeds", 0)};
+    for (uint64_t seed = 0; seed < 64; seed++)
+        for (int again = 0; again < 2; again++) {
+            struct problem problem = {.op = &op, .dim = {2}, .seed = seed};
+            fills = 0;
+            assert_int_equal(workload_prepare(&w, &problem, NULL, -1), 0);
+            assert_int_equal(fills > 0, !again);
+            assert_true(w.head->key != 0);
+            workload_release(&w);
+        }
+    finish(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_share_without_an_oracle), cmocka_unit_test(an_oracle_does_the_rest),
         cmocka_unit_test(small_problems_are_the_cpus), cmocka_unit_test(no_time_is_two_items),
-        cmocka_unit_test(more_time_is_more_items), cmocka_unit_test(disagreement_is_said_in_words),
+        cmocka_unit_test(more_time_is_more_items),
+        cmocka_unit_test(neighbouring_seeds_are_two_problems), cmocka_unit_test(disagreement_is_said_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
