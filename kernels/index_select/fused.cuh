@@ -94,7 +94,7 @@ template <class S> struct fused_block {
         select_clear<FUSED_THREADS>(sh);
         __syncthreads();
         const peers_none alone;
-        selection<FUSED_THREADS, 0, true, peers_none, chunk_row, fused_sink> s = {sh, alone, row, sink};
+        selection<FUSED_THREADS, 0, true, peers_none, chunk_row, fused_sink> s = {{sh, alone}, row, sink};
         return (int32_t)s.run((uint32_t)a.k, false);
     }
     /* A piece no longer than a list is one. */
@@ -169,7 +169,7 @@ template <class S> struct fused_block {
         const list_row row(list(p.list), p.count * a.room);
         const fused_sink to = output(b);
         const peers_none alone;
-        selection<FUSED_THREADS, MERGE_CACHED, true, peers_none, list_row, fused_sink> s = {selecting().select, alone, row, to};
+        selection<FUSED_THREADS, MERGE_CACHED, true, peers_none, list_row, fused_sink> s = {{selecting().select, alone}, row, to};
 #pragma unroll
         for (int j = 0; j < MERGE_CACHED; j++)
             if (j < row.rounds())

@@ -15,6 +15,7 @@
 
 #include "index_select.h"
 #include "topk/cluster.cuh"
+#include "topk/radix.cuh"
 
 struct two_step_state {
     void *scores, *select;

@@ -3,7 +3,7 @@
 #define KBENCH_TOPK_CLUSTER_CUH
 
 #include <stdlib.h>
-#include "radix.cuh"
+#include "topk.cuh"
 
 static constexpr int CLUSTER_THREADS = 1024;
 

@@ -19,14 +19,26 @@ static inline topk_args topk_args_of(const struct call *call) {
         (int32_t)dim[TOPK_K]};
 }
 
+/* Rows so many that they come in waves are worth no guess at the length. */
+static inline bool topk_eager(int32_t batch, const struct device *d) {
+    return batch <= 2 * d->sm_count;
+}
+
 /* 4 bytes from device to shared memory, asynchronously. */
 static __device__ __forceinline__ void copy4_async(void *shared, const void *global) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(shared)), "l"(global) : "memory");
 }
 
+static __device__ __forceinline__ uint32_t load4_once(const void *p) {
+    uint32_t v;
+    asm volatile("ld.global.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(p));
+    return v;
+}
+
 /* Row b, as its blocks share it out: a round is 4 entries of each thread, block after block. The pages of the first rounds are
- * copied to shared memory, where they wait to be needed; the same rounds' keys are kept in registers. */
-template <int THREADS> struct topk_row {
+ * copied to shared memory, where they wait to be needed; the same rounds' keys are kept in registers.
+ * WRITTEN: by another kernel or block, and up to the length alone: nothing past it is read, not even to be dropped. */
+template <int THREADS, bool WRITTEN = false> struct topk_row {
     static constexpr int CACHED = THREADS > 512 ? 4 : 14, ROUND = THREADS * 4;  /* as many as there are registers for */
     static constexpr int ROUND_PAGES = ROUND / TOPK_PAGE, PAGE_THREADS = THREADS / ROUND_PAGES;
 
@@ -41,7 +53,14 @@ template <int THREADS> struct topk_row {
         return first + round * step;
     }
     __device__ __forceinline__ uint4 load(int round) const {
-        return load16_once(score + (int64_t)entry(round) * 4);
+        const char *const from = score + (int64_t)entry(round) * 4;
+        if constexpr (WRITTEN) {
+            const int32_t left = length - entry(round);
+            if (left < 4)
+                return make_uint4(left > 0 ? load4_once(from) : NAN_BITS, left > 1 ? load4_once(from + 4) : NAN_BITS,
+                                  left > 2 ? load4_once(from + 8) : NAN_BITS, NAN_BITS);
+        }
+        return load16_once(from);
     }
     /* NaN past the end. */
     __device__ __forceinline__ uint4 masked(uint4 bits, int round) const {
@@ -80,6 +99,10 @@ struct topk_slots {
     __device__ __forceinline__ void put(uint32_t place, uint32_t, uint32_t slot) const {
         out[place] = (int32_t)slot;
     }
+    template <int THREADS> __device__ __forceinline__ void pad(uint32_t from, uint32_t to) const {
+        for (uint32_t i = from + threadIdx.x; i < to; i += THREADS)
+            out[i] = -1;
+    }
 };
 
 template <int THREADS> struct topk_shared {
@@ -89,10 +112,10 @@ template <int THREADS> struct topk_shared {
 
 /* All that is known to come: up to CACHED rounds, or MORE, of which round 0 may have been loaded already. Keys are counted as they
  * come. */
-template <int THREADS, int CACHED, bool MORE, class PEERS>
-static __device__ __forceinline__ void topk_finish(const topk_args &a, const topk_row<THREADS> &row, const PEERS &peers,
+template <int THREADS, int CACHED, bool MORE, class PEERS, bool WRITTEN>
+static __device__ __forceinline__ void topk_finish(const topk_args &a, const topk_row<THREADS, WRITTEN> &row, const PEERS &peers,
     topk_shared<THREADS> &sh, uint4 round0, bool early, topk_slots out) {
-    selection<THREADS, CACHED, MORE, PEERS, topk_row<THREADS>, topk_slots> s = {sh.select, peers, row, out};
+    selection<THREADS, CACHED, MORE, PEERS, topk_row<THREADS, WRITTEN>, topk_slots> s = {{sh.select, peers}, row, out};
     s.cache[0] = round0;
 #pragma unroll
     for (int j = 0; j < CACHED; j++)
@@ -111,24 +134,40 @@ static __device__ __forceinline__ void topk_finish(const topk_args &a, const top
     copy_wait_all();
     const uint32_t total = s.run((uint32_t)a.k, true);
     if (peers.rank() == 0)
-        for (uint32_t i = total + threadIdx.x; i < (uint32_t)a.k; i += THREADS)
-            out.out[i] = -1;
+        out.template pad<THREADS>(total, (uint32_t)a.k);
+}
+
+/* Rows that registers can't hold, of more than 4 rounds: what they can't is read again whenever it is looked at. */
+struct topk_again {
+    template <int THREADS, class PEERS, bool WRITTEN>
+    __device__ __forceinline__ void operator()(const topk_args &a, const topk_row<THREADS, WRITTEN> &row, const PEERS &peers,
+        topk_shared<THREADS> &sh, uint4 round0, bool early, topk_slots out) const {
+        topk_finish<THREADS, topk_row<THREADS>::CACHED, true>(a, row, peers, sh, round0, early, out);
+    }
+};
+
+/* Waits for the kernel before, where this one was launched to begin during its end. */
+static __device__ __forceinline__ void topk_wait_kernel(void) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 
 /* Row b by this block and its peers. eager: round 0 is loaded beside the length, not after it, and what lies past the length is
  * dropped unseen: worth a wait, and at most 16 KB of a block. alone: rows up to this length are left to block 0. What happens
- * depends on the length, never on what the row has room for. */
-template <int THREADS, class PEERS>
+ * depends on the length, never on what the row has room for. longer: what takes rows of more than 4 rounds.
+ * WRITTEN: by the kernel before, whose end need not have come yet; there is no guess then. */
+template <bool WRITTEN = false, int THREADS, class PEERS, class LONGER = topk_again>
 static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b, PEERS peers, topk_shared<THREADS> &sh,
-    bool eager, int32_t alone) {
-    using row_of = topk_row<THREADS>;
+    bool eager, int32_t alone, const LONGER &longer = {}) {
+    using row_of = topk_row<THREADS, WRITTEN>;
     const int32_t begin = (int32_t)peers.rank() * row_of::ROUND;
     row_of row = {(const char *)a.score.p + b * a.score.stride, (const char *)a.page_table.p + b * a.page_table.stride, sh.pages,
         0, begin + (int32_t)threadIdx.x * 4, (int32_t)peers.count() * row_of::ROUND, 0};
     const topk_slots out = {(int32_t *)((char *)a.slot.p + b * a.slot.stride)};
 
     uint4 round0 = {};
-    const bool early = eager && row.first < a.width;
+    const bool early = !WRITTEN && eager && row.first < a.width;
     if (early) {
         round0 = row.load(0);
         row.copy_page(0);
@@ -136,6 +175,8 @@ static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b
     int32_t length;  /* asked for before what comes next */
     asm volatile("ld.global.nc.s32 %0, [%1];" : "=r"(length) : "l"((const char *)a.length.p + b * a.length.stride) : "memory");
     select_clear<THREADS>(sh.select);
+    if constexpr (WRITTEN)
+        topk_wait_kernel();
     __syncthreads();  /* while the loads are on their way */
     row.length = min(length, a.width);
     if constexpr (PEERS::MOST > 1)
@@ -154,7 +195,7 @@ static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b
     else if (row.length <= 4 * row.step)
         topk_finish<THREADS, 4, false>(a, row, peers, sh, round0, early, out);
     else
-        topk_finish<THREADS, row_of::CACHED, true>(a, row, peers, sh, round0, early, out);
+        longer(a, row, peers, sh, round0, early, out);
 }
 
 #endif

@@ -1,0 +1,241 @@
+/* Rows longer than a block's registers, by one block, read once.
+ *
+ * Pieces of the row pass through registers, two of them on their way while one is looked at. What lies above the floor is kept, in
+ * shared memory, as key and entry; where there is no room for it, the k-th highest key of all that is kept and of the piece is
+ * found, it becomes the floor, and what is left is kept. At the end the k best of what is kept go out.
+ *
+ * The floor is as low as the bin of the border, of up to CANDIDATES members, or the border itself where they tie: of these as many
+ * are kept as are wanted, and later ones are not looked at. So k - 1 + CANDIDATES entries at most stay, there always is room, and
+ * any row costs time by its length: a rising one, of which nothing is left out, a selection a piece. Places come from prefix sums,
+ * as everywhere: nothing depends on the order of atomics.
+ */
+#ifndef KBENCH_TOPK_STREAM_CUH
+#define KBENCH_TOPK_STREAM_CUH
+
+#include "topk.cuh"
+
+static constexpr int STREAM_ROOM = 2944;
+static_assert(2048 + CANDIDATES <= STREAM_ROOM, "the largest k of the ops");
+
+template <int THREADS> struct stream_shared {
+    alignas(16) uint32_t key[STREAM_ROOM];
+    alignas(16) uint32_t entry[STREAM_ROOM];  /* at the end: its slot */
+    uint32_t             sum[2][THREADS / WARP];
+};
+
+/* What is kept, as the source of the last selection. */
+template <int THREADS> struct stream_row {
+    static constexpr int ROUND = THREADS * 4, CACHED = (STREAM_ROOM + ROUND - 1) / ROUND;
+
+    stream_shared<THREADS> &kept;
+    uint32_t                count;
+
+    __device__ __forceinline__ int rounds(void) const {
+        return (int)((count + ROUND - 1) / ROUND);
+    }
+    static __device__ __forceinline__ uint32_t at(int round) {
+        return (uint32_t)round * ROUND + threadIdx.x * 4;
+    }
+    __device__ __forceinline__ uint4 keys(int round) const {
+        const uint32_t from = at(round);
+        uint4 v = make_uint4(KEY_NONE, KEY_NONE, KEY_NONE, KEY_NONE);
+        if (from < count) {
+            v = *(const uint4 *)&kept.key[from];
+            v.y = from + 1 < count ? v.y : KEY_NONE;
+            v.z = from + 2 < count ? v.z : KEY_NONE;
+            v.w = from + 3 < count ? v.w : KEY_NONE;
+        }
+        return v;
+    }
+    __device__ __forceinline__ uint4 entries(int round) const {
+        return at(round) < count ? *(const uint4 *)&kept.entry[at(round)] : make_uint4(0, 0, 0, 0);
+    }
+    __device__ __forceinline__ uint32_t page(int) const {
+        return 0;
+    }
+    __device__ __forceinline__ uint32_t slot(uint32_t, int round, int i) const {
+        return kept.entry[at(round) + (uint32_t)i];
+    }
+};
+
+template <int THREADS, bool WRITTEN> struct topk_stream {
+    using row_of = topk_row<THREADS, WRITTEN>;
+    using border_of = select_border<THREADS, peers_none, 0>;
+    static constexpr int WARPS = THREADS / WARP, PIECE = 6;  /* rounds a piece */
+    static constexpr int CACHED = stream_row<THREADS>::CACHED;
+    static_assert((PIECE + CACHED) * 4 <= 32, "a bit each");
+
+    const topk_args        &a;
+    const row_of           &row;
+    topk_shared<THREADS>   &sh;
+    stream_shared<THREADS> &kept;
+    uint32_t                floor, count;  /* keys above the floor are looked at; how many are kept */
+
+    __device__ __forceinline__ void load(uint4 &to, int round) const {
+        if (row.entry(round) >= row.length)
+            return;
+        to = row.load(round);
+        if (threadIdx.x % (THREADS / 2) == 0)  /* for what will be kept */
+            prefetch_l2(row.page_at(round));
+    }
+    /* What has been loaded from `round` on, as keys; what comes two pieces later is asked for. */
+    __device__ __forceinline__ void take(uint4 (&from)[PIECE], uint4 (&keys)[PIECE], int round) const {
+#pragma unroll
+        for (int j = 0; j < PIECE; j++)
+            keys[j] = row.entry(round + j) < row.length ? row.keys_of(row.masked(from[j], round + j)) : make_uint4(0, 0, 0, 0);
+#pragma unroll
+        for (int j = 0; j < PIECE; j++)
+            load(from[j], round + j + 2 * PIECE);
+    }
+
+    /* Bit 4 * j + i: is(i-th key of round j). */
+    template <int N, class IS> static __device__ __forceinline__ uint32_t bits_of(const uint4 (&keys)[N], IS is) {
+        uint32_t bits = 0;
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            border_of::four(keys[j], [&](uint32_t key, int i) { bits |= is(key) ? 1u << (j * 4 + i) : 0; });
+        return bits;
+    }
+    __device__ __forceinline__ void put(uint32_t place, uint32_t key, uint32_t entry) const {
+        kept.key[place] = key;
+        kept.entry[place] = entry;
+    }
+    /* f(key, entry) of the keys of a piece that `bits` names. */
+    template <class F>
+    __device__ __forceinline__ void each_of_piece(const uint4 (&keys)[PIECE], uint32_t bits, int round, F f) const {
+#pragma unroll
+        for (int j = 0; j < PIECE; j++)
+            border_of::four(keys[j], [&](uint32_t key, int i) {
+                if (bits >> (j * 4 + i) & 1)
+                    f(key, (uint32_t)(row.entry(round + j) + i));
+            });
+    }
+
+    /* Of what is kept and of a piece's keys above the floor the k highest are kept, and what shares the border's bin. */
+    __device__ __forceinline__ void settle(const uint4 (&keys)[PIECE], uint32_t hits, int round) {
+        const stream_row<THREADS> old = {kept, count};
+        const peers_none alone;
+        border_of s = {sh.select, alone};
+        s.need = (uint32_t)a.k, s.lower_above = 0;
+#pragma unroll
+        for (int j = 0; j < PIECE; j++)
+            if (hits >> (j * 4) & 15)
+                select_count_some(sh.select, keys[j], hits >> (j * 4));
+        for (int j = 0; j < old.rounds(); j++)
+            select_count_keys(sh.select, old.keys(j));
+        const select_found found = s.find(0, true);
+        s.narrow(found, first_bin_range(found.bin));
+        s.range.lo = max(s.range.lo, floor + 1);  /* a bin may reach below what was counted */
+        if (s.members > CANDIDATES && s.range.lo < s.range.last)
+            s.refine([&](auto f) {
+#pragma unroll
+                for (int j = 0; j < PIECE; j++)
+                    f(keys[j], j);
+                for (int j = 0; j < old.rounds(); j++)
+                    f(old.keys(j), j);
+            });
+        keep(keys, old, s, round);
+        select_clear<THREADS>(sh.select);  /* the next count comes after the next piece's barrier */
+    }
+    __device__ __forceinline__ void keep(const uint4 (&keys)[PIECE], const stream_row<THREADS> &old, border_of &s, int round) {
+        const key_range range = s.range;
+        const bool tied = range.lo == range.last;
+        const auto is_above = [&](uint32_t key) { return key > range.last; };
+        const auto is_in = [&](uint32_t key) { return range.holds(key); };
+        uint4 key[CACHED], entry[CACHED];
+#pragma unroll
+        for (int j = 0; j < CACHED; j++)
+            key[j] = old.keys(j), entry[j] = old.entries(j);
+        const uint32_t above = bits_of(key, is_above) | bits_of(keys, is_above) << CACHED * 4;
+        const uint32_t in = bits_of(key, is_in) | bits_of(keys, is_in) << CACHED * 4;
+        /* Beyond the barrier in places() all that was kept is in registers. */
+        uint2 at = s.template places<false>((uint32_t)__popc(above), (uint32_t)__popc(in), 0);
+        const uint32_t chosen = (uint32_t)a.k - s.need, most = tied ? s.need : s.members;
+        const auto give = [&](uint32_t key, uint32_t entry) {
+            if (key > range.last)
+                put(at.x++, key, entry);
+            else if (at.y < most)
+                put(chosen + at.y++, key, entry);
+        };
+        const uint32_t either = above | in;
+#pragma unroll
+        for (int j = 0; j < CACHED; j++) {
+            const uint32_t e[4] = {entry[j].x, entry[j].y, entry[j].z, entry[j].w};
+            border_of::four(key[j], [&](uint32_t key, int i) {
+                if (either >> (j * 4 + i) & 1)
+                    give(key, e[i]);
+            });
+        }
+        each_of_piece(keys, either >> CACHED * 4, round, give);
+        count = chosen + most;
+        floor = tied ? range.lo : range.lo - 1;
+    }
+
+    /* A piece; number: of it, among all. */
+    __device__ __forceinline__ void piece(const uint4 (&keys)[PIECE], int number) {
+        const int warp = warp_id(), lane = lane_id();
+        const uint32_t hits = bits_of(keys, [&](uint32_t key) { return key > floor; }), mine = (uint32_t)__popc(hits);
+        const uint32_t own = __reduce_add_sync(ALL_LANES, mine);
+        uint32_t *const sum = kept.sum[number & 1];  /* who is late still reads the other one */
+        if (lane == 0)
+            sum[warp] = own;
+        __syncthreads();
+        const uint32_t other = lane < WARPS ? sum[lane] : 0, all = __reduce_add_sync(ALL_LANES, other);
+        if (count + all > STREAM_ROOM) {
+            settle(keys, hits, number * PIECE);
+            return;
+        }
+        if (own > 0) {
+            uint32_t at = count + __reduce_add_sync(ALL_LANES, lane < warp ? other : 0) + border_of::sum_upto(mine) - mine;
+            each_of_piece(keys, hits, number * PIECE, [&](uint32_t key, uint32_t entry) { put(at++, key, entry); });
+        }
+        count += all;
+    }
+
+    __device__ __forceinline__ void pieces(uint4 round0, bool early) {
+        uint4 even[PIECE], odd[PIECE], keys[PIECE];
+        floor = KEY_FIRST - 1, count = 0;
+        even[0] = round0;
+#pragma unroll
+        for (int j = 0; j < PIECE; j++)
+            if (!(j == 0 && early))
+                load(even[j], j);
+#pragma unroll
+        for (int j = 0; j < PIECE; j++)
+            load(odd[j], PIECE + j);
+#pragma unroll 1
+        for (int number = 0; number * PIECE < row.n; number++) {
+            if (number & 1)
+                take(odd, keys, number * PIECE);
+            else
+                take(even, keys, number * PIECE);
+            piece(keys, number);
+        }
+    }
+
+    /* The best of what is kept. How many. */
+    __device__ __forceinline__ uint32_t finish(topk_slots out) const {
+        __syncthreads();
+        const stream_row<THREADS> source = {kept, count};
+        const peers_none alone;
+        selection<THREADS, CACHED, false, peers_none, stream_row<THREADS>, topk_slots> s = {{sh.select, alone}, source, out};
+#pragma unroll
+        for (int j = 0; j < CACHED; j++)
+            if (source.at(j) < count) {
+                const uint4 e = source.entries(j);  /* past the count: any, unless masked */
+                const uint32_t n = count - source.at(j);
+                const auto slot = [&](uint32_t entry, uint32_t i) {
+                    return i < n ? (uint32_t)__ldg((const int32_t *)row.page_table + entry / TOPK_PAGE) * TOPK_PAGE
+                                       + entry % TOPK_PAGE
+                                 : 0;
+                };
+                *(uint4 *)&kept.entry[source.at(j)] = make_uint4(slot(e.x, 0), slot(e.y, 1), slot(e.z, 2), slot(e.w, 3));
+            }
+#pragma unroll
+        for (int j = 0; j < CACHED; j++)
+            s.cache[j] = source.keys(j);
+        return s.run((uint32_t)a.k, false);
+    }
+};
+
+#endif
