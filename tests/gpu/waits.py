@@ -3,7 +3,7 @@
 usage: waits.py WAITS [--out DIR] [--csv FILE] [--jobs N] [--styles a,b] [--tools a,b] [--sanitizer PROGRAM] [--timeout SECONDS]
                 [--limit SECONDS]
 Runs every style of staging that WAITS (waits/waits.cu) knows, in its right form and with a wait missing, alone and under each tool
-of compute-sanitizer, and writes a table, a line for each style and form. What a tool says of a right form:
+of compute-sanitizer, and writes a table, a line for each style and form, with the tool's version. What a tool says of a right form:
     clean, false alarm, does not run (the tool itself keeps the kernel from running)
 and of a form that lacks a wait:
     seen            it reports something, and nothing of the right form
@@ -21,16 +21,14 @@ import io
 import math
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]
-PLACES = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", "/opt/cuda/extras/compute-sanitizer"]
+from sanitizer_tool import SUMMARY, TOOLS, VARIABLE, find
+
 OPTIONS = {"memcheck": ["--report-api-errors", "no"]}
-SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:error|hazard)")
 RESULTS = re.compile(r"^results: (right|wrong)", re.MULTILINE)
 
 
@@ -89,14 +87,6 @@ class Run:
         return "not told apart" if right.reports else "seen"
 
 
-def find(program):
-    found = shutil.which(program) or shutil.which(program, path=os.pathsep.join(PLACES))
-    if not found:
-        print(f"no {program} here: it is part of the CUDA toolkit; --sanitizer names it")
-        sys.exit(77)
-    return found
-
-
 def styles(options):
     done = subprocess.run([options.waits], capture_output=True, text=True, check=True)
     lines = list(csv.DictReader(io.StringIO(done.stdout)))
@@ -136,7 +126,7 @@ def show(lines, tools):
 
 
 def write(path, lines, tools):
-    columns = ["style", "form", "handed_on", "lacks", "alone", *tools, *(f"{tool}_reports" for tool in tools), "note"]
+    columns = ["style", "form", "handed_on", "lacks", "alone", *tools, *(f"{tool}_reports" for tool in tools), "note", "version"]
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
@@ -148,21 +138,23 @@ def main():
     parser.add_argument("waits")
     parser.add_argument("--out")
     parser.add_argument("--csv")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1), help="more contexts starve each other")
     parser.add_argument("--styles")
     parser.add_argument("--tools", default=",".join(TOOLS))
-    parser.add_argument("--sanitizer")
+    parser.add_argument("--sanitizer", help=f"default: ${VARIABLE}, or the newest on this machine")
     parser.add_argument("--timeout", type=float, default=40, help="of one run")
     parser.add_argument("--limit", type=float, default=math.inf, help="of all: what has not begun by then is left out")
     options = parser.parse_args()
     if options.jobs < 1 or set(options.tools.split(",")) - set(TOOLS):
         parser.error(f"--jobs is 1 or more, --tools some of {','.join(TOOLS)}")
-    options.sanitizer = options.sanitizer or find("compute-sanitizer")
+    options.sanitizer, version = find(options.sanitizer)
     options.waits = os.path.abspath(options.waits)
     options.out = options.out or tempfile.mkdtemp(prefix="kbench-waits-")
     os.makedirs(options.out, exist_ok=True)
     options.end = time.monotonic() + options.limit
     began, lines, tools = time.monotonic(), styles(options), options.tools.split(",")
+    for line in lines:
+        line["version"] = version
 
     first = Run(options, lines[0], None)
     if "waits: no device" in first.text:

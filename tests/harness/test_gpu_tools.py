@@ -14,8 +14,10 @@ import time
 from common import SOURCE, expect, expect_exit, kbench, main
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "gpu"))
+import known as known_reports  # noqa: E402  (its path has to be known first)
 import neighbours as tested_neighbours  # noqa: E402
-import sanitizers as tested  # noqa: E402  (its path has to be known first)
+import sanitizer_tool as tool_of  # noqa: E402
+import sanitizers as tested  # noqa: E402
 
 # Styles a..e, forms right and early; results of a form: the variable <style>_<form>, where it isn't 'right'.
 WAITS = """#!/bin/sh
@@ -63,29 +65,51 @@ with open(out + "/samples.csv", "w") as file:
 NEIGHBOUR = "#!/bin/sh\necho ready\nexec sleep 20\n"
 
 
-# A program with four kernels; `check` runs what --wrap says, which reports what <tool>_<last letter of the kernel> holds.
+# A program with the kernels named in $kernels; `check` runs what --wrap says, which reports what <tool>_<end of the kernel's name>
+# holds. Each problem has a row of the kernel and one of a probe.
 CHECK = """#!/bin/sh
+if [ $1 = --version ]; then echo 'kbench c0de'; exit 0; fi
 if [ $1 = list ]; then
     echo '{"kernels": ['
-    for k in a b c; do cat <<END
-{"name": "topk/$k", "op": "topk", "engine": "cuda", "code_hash": "f00$k"},
+    for k in ${kernels:-a b c}; do
+        oracle=false; [ $k != oracle ] || oracle=true
+        cat <<END
+{"name": "topk/$k", "op": "topk", "engine": "cuda", "code_hash": "f00$k", "oracle": $oracle},
 END
     done
     echo '{"name": "topk/host", "op": "topk", "engine": "host", "code_hash": "1"}]}'
     exit 0
 fi
 for word; do
-    case $before in -k) kernel=${word#topk/} ;; --wrap) tool=$(echo "$word" | sed 's/.*--tool \\([a-z]*\\).*/\\1/') ;; esac
+    case $before in
+    -k) kernel=${word#topk/} ;;
+    --wrap) tool=$(echo "$word" | sed 's/.*--tool \\([a-z]*\\).*/\\1/') ;;
+    --reference-s) share=$((100 - word)) ;;
+    esac
     before=$word
 done
+[ $kernel != oracle ] || { echo 'kbench: -k topk/oracle: is no competitor' >&2; exit 2; }
 eval "says=\\${${tool}_$kernel:-${all:-fine}}"
-ok='  topk/x  ok  error 0, 100 % checked'
+row="  topk/$kernel O(n^1)
+               ok  error 1.8e-3, ${share:-37} % checked"
+probe='  topk/gather  ok  error 0, 100 % checked'
+read_of() { echo '========= Uninitialized __global__ memory read of size 16 bytes'
+            echo "=========     at $1+0x10 in x.cuh:7"
+            echo '=========     by thread (0,0,0) in block (8,0,0)'
+            echo '=========         Device Frame: void run<int, (bool)1>(args &)+0x490 in y.cu:1'
+            echo '=========         Host Frame: launch(call const*) in z.cu:240 [0x9aeb4] in kbench'
+            echo '========= '; }
 case $says in
-fine) echo "$ok"; echo '========= ERROR SUMMARY: 0 errors' ;;
-harness) echo "$ok"; echo '=========     at hash_kernel(int)+0x10 in cuda_kernels.cu:40'
-         echo '========= ERROR SUMMARY: 1 error' ;;
-kernel) echo "$ok"; echo '=========     at void load<int>(int)+0x10 in x.cuh:7'
-        echo '=========     at hash_kernel(int)+0x10 in cuda_kernels.cu:40'; echo '========= ERROR SUMMARY: 2 errors' ;;
+fine) echo "$row"; echo "$probe"; echo '========= ERROR SUMMARY: 0 errors' ;;
+harness) echo "$row"; read_of 'hash_kernel(int)'; echo '========= ERROR SUMMARY: 1 error' ;;
+kernel) echo "$row"; read_of 'void load<int>(int) const'; read_of 'hash_kernel(int)'; echo '========= ERROR SUMMARY: 2 errors' ;;
+load) echo "$row"; read_of 'void load<int>(int) const'; echo '========= ERROR SUMMARY: 1 error' ;;
+stopped) read_of 'void load<int>(int) const'; echo '  topk/x   crash  unspecified launch failure'; echo "$probe"
+         echo '========= ERROR SUMMARY: 1 error'; exit 1 ;;
+more) echo "$row"; read_of 'void load<int>(int) const'; echo '========= ERROR SUMMARY: 3 errors'
+      echo '========= ERROR SUMMARY: 2 errors were not printed. Use --print-limit option to adjust' ;;
+bare_report) echo "$row"; echo '========= ERROR SUMMARY: 1 error' ;;
+probe) echo "$probe"; echo '========= ERROR SUMMARY: 0 errors' ;;
 dies) echo '  topk/x   crash  unspecified launch failure'; echo '========= ERROR SUMMARY: 0 errors'; exit 1 ;;
 wrong) echo '  topk/x'; echo '       wrong  out[0] is 1, should be 2'; echo '========= ERROR SUMMARY: 0 errors'; exit 1 ;;
 unfit) echo '  topk/x  unsupported  needs more'; echo '========= ERROR SUMMARY: 0 errors' ;;
@@ -93,6 +117,7 @@ silent) ;;
 bare) echo 'kbench: no device: none'; exit 5 ;;
 esac
 """
+KNOWN = "tool,kernel,says,place,proof,reason\n"
 
 
 def script(folder, name, text):
@@ -214,27 +239,129 @@ def kept_neighbours_can_be_gone_on_with(_):
     expect(len(kept) >= 60 and all(line["code"] and line["batches"] for line in kept), f"{kept}")
 
 
-def sanitizers(folder, *words, **settings):
-    program, nothing = script(folder, "kbench", CHECK), script(folder, "sanitizer", "#!/bin/sh\n")
-    done = judged("sanitizers.py", folder, program, "--sanitizer", nothing, "--csv", "s.csv", "--out", "o", *words, **settings)
+def sanitizers(folder, *words, known=KNOWN, **settings):
+    program, nothing = script(folder, "kbench", CHECK), script(folder, "sanitizer", "#!/bin/sh\necho Version 2026.4.0.0\n")
+    script(folder, "known.csv", known)
+    done = judged("sanitizers.py", folder, program, "--sanitizer", nothing, "--csv", "s.csv", "--out", "o", "--known", "known.csv",
+                  *words, **settings)
     expect("Traceback" not in done.stderr, "", done)
     return done
 
 
+def sanitized(folder):
+    return {(row["kernel"].split("/")[1], row["tool"]): row for row in read(os.path.join(folder, "s.csv"))}
+
+
 def kernels_under_tools(folder):
     done = sanitizers(folder, initcheck_a="harness", initcheck_b="kernel", synccheck_c="dies", synccheck_b="unfit")
-    expect_exit(done, 0)
-    rows = {(row["kernel"], row["tool"]): row for row in read(os.path.join(folder, "s.csv"))}
+    expect_exit(done, 1)
+    rows = sanitized(folder)
     expect(len(rows) == 12, f"{rows}", done)
-    found = [rows["topk/" + kernel, tool]["verdict"] for kernel, tool in
-             (("a", "memcheck"), ("a", "initcheck"), ("b", "initcheck"), ("c", "synccheck"), ("b", "synccheck"))]
+    found = [rows[key]["verdict"] for key in (("a", "memcheck"), ("a", "initcheck"), ("b", "initcheck"), ("c", "synccheck"),
+                                              ("b", "synccheck"))]
     expect(found == ["clean", "harness", "reports", "does not run", "unsupported"], f"{found}", done)
-    row = rows["topk/b", "initcheck"]
-    expect(row["where"] == "load x.cuh:7 1x; hash_kernel cuda_kernels.cu:40 1x", f"{rows}", done)
+    row = rows["b", "initcheck"]
+    expect(row["where"] == "load x.cuh:7 1x; hash_kernel x.cuh:7 1x", f"{rows}", done)
     expect((row["code_hash"], row["problems"], row["checked"], row["variant"]) == ("f00b", "1", "1", ""), f"{row}", done)
-    for settings in ({"memcheck_a": "kernel"}, {"racecheck_b": "wrong"}, {"memcheck_c": "dies"}, {"memcheck_c": "silent"}):
-        expect_exit(sanitizers(folder, **settings), 1)
+    expect((row["sanitizer"], row["program"], row["reports"]) == ("2026.4.0.0", "c0de", "2"), f"{row}", done)
+    expect_exit(sanitizers(folder, synccheck_b="unfit"), 0)
+    for says in ("kernel", "harness", "wrong", "dies", "silent", "more", "bare_report", "probe"):
+        for name in ("memcheck_a", "racecheck_b"):
+            expect_exit(sanitizers(folder, **{name: says}), 1)
     expect_exit(sanitizers(folder, memcheck_a="bare"), 77)
+
+
+def only_known_reports_pass(folder):
+    def judge(place, says="load", proof="", reason="why", rest="", words=(), tool="initcheck"):
+        line = f"{tool},topk/*,Uninitialized __global__,{place},{proof},{reason}\n"
+        done = sanitizers(folder, "--tools", "initcheck", *words, known=KNOWN + rest + line, initcheck_b=says)
+        return done, sanitized(folder)["b", "initcheck"]["verdict"] if done.returncode < 2 else ""
+
+    for place, says, want in (("^load x", "load", "explained"), ("^run y", "load", "explained"), ("^lod", "load", "reports"),
+                              ("^load x", "kernel", "harness"), ("^(load|hash_kernel) x", "kernel", "explained"),
+                              ("^load x", "more", "reports"), ("^load x", "stopped", "partly"),
+                              ("^load x", "bare_report", "reports")):
+        done, verdict = judge(place, says)
+        expect(verdict == want and done.returncode == (0 if want == "explained" else 1), f"{place}, {says}: {verdict}", done)
+    done, verdict = judge("^load x", "fine")
+    expect(done.returncode == 0 and verdict == "clean" and "stale: initcheck, topk/*, ^load x" in done.stdout, "", done)
+    done, verdict = judge("^load x", tool="memcheck")
+    expect(done.returncode == 1 and verdict == "reports" and "stale" not in done.stdout, "another tool's report", done)
+    table = "style,form,initcheck,version\nring,right,clean,1\nput,early,false alarm,2026.4.0.0\n"
+    for row, want in (("put,right,false alarm,2026.4.0.0", "explained"), ("put,right,clean,2026.4.0.0", "reports"),
+                      ("put,right,false alarm,2026.3.0.0", "reports"), ("put,right,does not run,2026.4.0.0", "reports"),
+                      ("", "reports")):
+        script(folder, "waits.csv", table + row + "\n")
+        done, verdict = judge("^load x", proof="put/right", words=("--waits", "waits.csv"))
+        expect(verdict == want and ("unproven: " in done.stdout) == (want == "reports"), f"{row}: {verdict}", done)
+    done, verdict = judge("^load x", proof="put/right")
+    expect(verdict == "reports" and "no waits.csv" in done.stdout, "a proof that nobody has seen", done)
+    for words in ({"place": ""}, {"place": "("}, {"place": ".*"}, {"reason": ""}, {"proof": "put"}, {"tool": "bogus"},
+                  {"rest": "a,b\n"}):
+        done, _ = judge(**{"place": "^load x", **words})
+        expect(done.returncode == 2 and done.stderr.count("\n") == 1, f"{words}", done)
+
+
+def own_known_reports_are_read(_):
+    for one in known_reports.read(os.path.join(SOURCE, "tests", "gpu", "known_reports.csv")):
+        expect(not one.row["proof"] or re.search(rf'^ *{{"{one.row["proof"].split("/")[0]}", ',
+               open(os.path.join(SOURCE, "tests", "gpu", "waits", "waits.cu"), encoding="utf-8").read(), re.MULTILINE),
+               f"{one.words()}: waits.cu has no such style")
+
+
+def oracles_run_beside_others(folder):
+    done = sanitizers(folder, "--tools", "memcheck", kernels="oracle simt")
+    expect_exit(done, 0)
+    rows = sanitized(folder)
+    expect(rows["oracle", "memcheck"]["verdict"] == "clean" and rows["oracle", "memcheck"]["checked"] == "1", f"{rows}", done)
+    expect("batch=3" in rows["oracle", "memcheck"]["variant"], f"{rows}", done)
+    done = sanitizers(folder, "--tools", "memcheck", kernels="oracle fast")   # nothing to run beside
+    expect_exit(done, 1)
+    expect(tested.checked("  topk/simt  ok  error 0, 99.5 % checked\n", "topk/simt", True) == 0, "not all by the oracle")
+
+
+RACE = """========= COMPUTE-SANITIZER
+========= Error: Race reported between Read access at void sum<shape<(int)16>, (int)1>(const args &, T1 &)+0x1f50 in sum.cuh:109
+=========     and Write access at scorer<shape<(int)16>>::give(turn<(int)2>, float) const+0xab80 in score.cuh:99 [112 hazards]
+=========     and Write access at nvjet_sm90_tss_8x64+0xb460
+========= 
+  topk/a  ok  error 0, 100 % checked
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+"""
+
+
+def reports_are_read(_):
+    (one,), kept = tool_of.reports_of(RACE)
+    expect(one.says == "Error: Race reported" and
+           one.accesses == (("sum sum.cuh:109",), ("scorer::give score.cuh:99",), ("nvjet_sm90_tss_8x64",)), f"{one}")
+    expect(kept == RACE and tool_of.counted(RACE) == 1, kept)
+    many, kept = tool_of.reports_of(RACE * 5)
+    expect(len(many) == 5 and kept.count("Race reported") == 3 and kept.count("checked") == 5 and "(2 reports" in kept, kept)
+    said = "========= ERROR SUMMARY: 5 errors\n========= ERROR SUMMARY: 3 errors were not printed. Use\n"
+    expect(tool_of.counted(said * 2) == 10 and tool_of.counted("") is None, "what is not printed is of what was said before")
+    row = known_reports.Known(dict(zip(known_reports.COLUMNS, ("racecheck", "*", "Race", "sum|give", "", "x"))))
+    expect(not row.covers(one), "the third access is not covered")
+
+
+def the_newest_tool_is_taken(folder):
+    def tool(path, version):
+        os.makedirs(os.path.join(folder, path), exist_ok=True)
+        return script(os.path.join(folder, path), "compute-sanitizer", f"#!/bin/sh\n{version}\n")
+
+    name, old = tool_of.VARIABLE, tool("bin", "echo 'Version 2025.3.1.0 (build 1)'")
+    new = tool("nvidia/cu13/compute-sanitizer", "echo Version 2025.10.0.0")
+    runner = script(folder, "waits", WAITS)
+    paths = {"PATH": os.path.dirname(old) + ":" + os.environ["PATH"], "PYTHONPATH": folder}
+    for named, words, want in (("", (), new), (old, (), old), (old, ("--sanitizer", new), new)):
+        done = judged("waits.py", folder, runner, "--styles", "a", "--tools", "memcheck", "--csv", "w.csv", *words,
+                      **paths, **{name: named})
+        expect(f": {want}" in done.stdout, f"{named} {words}", done)
+        version = {old: "2025.3.1.0", new: "2025.10.0.0"}[want]
+        expect(read(os.path.join(folder, "w.csv"))[0]["version"] == version, version, done)
+    expect_exit(judged("waits.py", folder, runner, "--sanitizer", "no-such"), 2)
+    tool("bin", "exit 3")
+    done = judged("waits.py", folder, runner, "--styles", "a", "--sanitizer", old)
+    expect("compute-sanitizer unknown" in done.stdout, "", done)
 
 
 def nothing_ran_is_no_pass(folder):
@@ -247,17 +374,23 @@ def nothing_ran_is_no_pass(folder):
             done = sanitizers(folder, *words, all=says)
             expect(done.returncode == 2 and "nothing ran" in done.stderr, says, done)
     expect_exit(judged("sanitizers.py", folder, "no-such-program"), 2)
+    expect_exit(sanitizers(folder, "--known", "no-such-file"), 2)
+    expect_exit(sanitizers(folder, "--sanitizer", "no-such-tool"), 2)
     expect_exit(judged("waits.py", folder, "waits", "--jobs", "0"), 2)
     expect_exit(judged("waits.py", folder, "waits", "--tools", "bogus"), 2)
 
 
 def fewer_than_asked_is_partly(_):
     line = {"problems": 2, "checked": 1, "reports": 0}
-    expect(tested.verdict("", 0, line, {}) == "partly", "one of two is clean")
-    expect(tested.verdict("", 0, line, {("hash_kernel", "x:1"): 1}) == "partly", "one of two is the harness's")
-    expect(tested.verdict("", 0, {**line, "reports": 1}, {("load", "x:1"): 1}) == "reports", "a report is lost")
-    expect(tested.verdict("", 0, {**line, "checked": 2}, {}) == "clean", "two of two are not clean")
-    expect(tested.verdict("", None, line, {}) == "hangs", "")
+    harness = tool_of.Report("", (("hash_kernel x:1",),))
+    expect(tested.verdict("", 0, line, []) == "partly", "one of two is clean")
+    expect(tested.verdict("", 0, line, [harness]) == "partly", "one of two is the harness's")
+    expect(tested.verdict("", 0, {**line, "reports": 1}, [tool_of.Report("", (("load x:1",),))]) == "reports", "a report is lost")
+    expect(tested.verdict("", 0, {**line, "reports": 1}, []) == "partly", "one of two is explained")
+    expect(tested.verdict("", 0, {**line, "reports": 1, "checked": 2}, []) == "explained", "two of two are not explained")
+    expect(tested.verdict("", 0, {**line, "checked": 2}, []) == "clean", "two of two are not clean")
+    expect(tested.verdict("", 1, {**line, "checked": 2}, []) == "does not run", "a failed check is clean")
+    expect(tested.verdict("", None, line, []) == "hangs", "")
 
 
 def variants_are_the_kernels_own(_):
@@ -353,5 +486,6 @@ def runs_agree(folder):
 
 main(what_a_tool_sees, right_forms_must_be_right, runs_beside_neighbours_add_up, neighbours_refuse,
      one_run_can_miss, kept_neighbours_can_be_gone_on_with, kernels_under_tools,
+     only_known_reports_pass, own_known_reports_are_read, oracles_run_beside_others, reports_are_read, the_newest_tool_is_taken,
      nothing_ran_is_no_pass, fewer_than_asked_is_partly, variants_are_the_kernels_own,
      the_script_has_a_usage, traces_are_held_to_untraced_time, rows_without_counters_are_missing, runs_agree)

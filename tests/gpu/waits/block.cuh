@@ -5,6 +5,12 @@
 #include "topk/peers.cuh"
 #include "waits.cuh"
 
+static __device__ __forceinline__ uint32_t load4_shared(uint32_t shared) {
+    uint32_t v;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(shared) : "memory");
+    return v;
+}
+
 /* The word that a thread has to give in a round. */
 static __device__ __forceinline__ uint32_t block_word(const wait_data &d, int round, int thread) {
     return d.in[round * TILE_PIECES + thread].x;
@@ -32,9 +38,7 @@ template <int FORM, bool NAMED> static __global__ void wait_block(wait_data d) {
             meet();
         if (warp_id() == 3 && FORM == REUSED)
             wait_linger(), wait_linger();
-        uint32_t v;
-        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(shared_address(&words[wait_piece(thread, 0)])) : "memory");
-        sum = wait_fold(sum, v, 0);
+        sum = wait_fold(sum, load4_shared(shared_address(&words[wait_piece(thread, 0)])), 0);
         if (FORM != REUSED)
             meet();
     }

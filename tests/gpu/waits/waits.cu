@@ -8,9 +8,10 @@
 
 #include "block.cuh"
 #include "bulk.cuh"
-#include "grid.cuh"
-#include "product.cuh"
-#include "ring.cuh"
+#include "expect.cuh"
+#include "lane.cuh"
+#include "merge.cuh"
+#include "places.cuh"
 
 static void check(cudaError_t error, const char *what) {
     if (!error)
@@ -19,102 +20,36 @@ static void check(cudaError_t error, const char *what) {
     exit(5);
 }
 
-/* Small whole numbers, as bf16: sums of their products are exact. */
-static int number(int tile, int row, int column) {
-    const unsigned x = ((unsigned)(tile * TILE_ROWS + row) * 64 + (unsigned)column) * 2654435761u;
-    return (int)((x >> 20) % 7) - 3;
-}
-static uint32_t word_of(int tile, int i) {
-    float low = (float)number(tile, i / 32, i % 32 * 2), high = (float)number(tile, i / 32, i % 32 * 2 + 1);
-    uint32_t a, b;
-    memcpy(&a, &low, 4);
-    memcpy(&b, &high, 4);
-    return a >> 16 | (b & 0xffff0000u);
-}
+/* Tensor maps of a launch's data. */
+struct wait_maps {
+    CUtensorMap in, work;
+};
+typedef void launch(const wait_data &d, const wait_maps &maps);
 
-/* What a thread is to find, of the words it leaves. Returns how many words the style leaves. */
-typedef int expect(uint32_t *ret);
-
-static int expect_tiles(uint32_t *ret) {
-    for (int t = 0; t < READERS; t++) {
-        ret[t] = 0;
-        for (int i = 0; i < TILES * PIECES; i++) {
-            const int at = wait_piece(t, i % PIECES) * 4;
-            ret[t] = wait_fold(ret[t], word_of(i / PIECES, at), word_of(i / PIECES, at + 3));
-        }
-    }
-    return READERS;
-}
-
-/* c of tile * tile^T: thread t of warp w has rows 16 w + t / 4 and that + 8, columns 8 n + t % 4 * 2 and that + 1. */
-static int expect_products(uint32_t *ret, int tiles, int times) {
-    for (int at = 0; at < WORDS; at++) {
-        const int t = at / 32, n = at % 32, row = t / 32 * 16 + t % 32 / 4 + n % 4 / 2 * 8, column = n / 4 * 8 + t % 4 * 2 + n % 2;
-        int       sum = 0;
-        for (int i = 0; i < tiles; i++)
-            for (int k = 0; k < 64; k++)
-                sum += number(i, row, k) * number(i, column, k);
-        const float all = (float)(sum * times);
-        memcpy(ret + at, &all, 4);
-    }
-    return WORDS;
-}
-static int expect_publish(uint32_t *ret) { return expect_products(ret, TILES, 1); }
-static int expect_sums(uint32_t *ret) { return expect_products(ret, 1, PRODUCTS); }
-static int expect_stages(uint32_t *ret) { return expect_products(ret, TILES, PRODUCTS); }
-
-/* Of rounds: each thread finds the word of partner(t). */
-static int expect_rounds(uint32_t *ret, int threads, int (*partner)(int)) {
-    for (int t = 0; t < threads; t++) {
-        ret[t] = 0;
-        for (int i = 0; i < TILES; i++)
-            ret[t] = wait_fold(ret[t], word_of(i, partner(t) * 4), 0);
-    }
-    return threads;
-}
-static int of_next_warp(int t) { return wait_piece(t, 0); }
-static int of_other_half(int t) { return t ^ 16; }
-static int of_other_block(int t) { return t ^ READERS; }
-static int expect_block(uint32_t *ret) { return expect_rounds(ret, READERS, of_next_warp); }
-static int expect_warp(uint32_t *ret) { return expect_rounds(ret, WARP, of_other_half); }
-static int expect_cluster(uint32_t *ret) { return expect_rounds(ret, 2 * READERS, of_other_block); }
-
-static int expect_parts(uint32_t *ret) {
-    for (int t = 0; t < READERS; t++) {
-        ret[t] = 0;
-        for (int i = 0; i < GRID_BLOCKS; i++)
-            ret[t] = wait_fold(ret[t], word_of((i * READERS + t) / TILE_PIECES, (i * READERS + t) % TILE_PIECES * 4), 0);
-    }
-    return READERS;
-}
-
-/* Launches; the tensor map is over in. */
-typedef void launch(const wait_data &d, const CUtensorMap &map);
-
-template <int FORM> static void launch_ring(const wait_data &d, const CUtensorMap &) { wait_ring<FORM><<<1, READERS>>>(d); }
-template <int FORM> static void launch_own(const wait_data &d, const CUtensorMap &) { wait_ring_own<FORM><<<1, READERS>>>(d); }
-template <int FORM> static void launch_barrier(const wait_data &d, const CUtensorMap &) {
+template <int FORM> static void launch_ring(const wait_data &d, const wait_maps &) { wait_ring<FORM><<<1, READERS>>>(d); }
+template <int FORM> static void launch_own(const wait_data &d, const wait_maps &) { wait_ring_own<FORM><<<1, READERS>>>(d); }
+template <int FORM> static void launch_barrier(const wait_data &d, const wait_maps &) {
     wait_ring_barrier<FORM><<<1, READERS + WARP>>>(d);
 }
-template <int FORM> static void launch_line(const wait_data &d, const CUtensorMap &map) {
-    wait_bulk<FORM, false><<<1, READERS + WARP>>>(d, map);
+template <int FORM> static void launch_line(const wait_data &d, const wait_maps &maps) {
+    wait_bulk<FORM, false><<<1, READERS + WARP>>>(d, maps.in);
 }
-template <int FORM> static void launch_tensor(const wait_data &d, const CUtensorMap &map) {
-    wait_bulk<FORM, true><<<1, READERS + WARP>>>(d, map);
+template <int FORM> static void launch_tensor(const wait_data &d, const wait_maps &maps) {
+    wait_bulk<FORM, true><<<1, READERS + WARP>>>(d, maps.in);
 }
-template <int FORM> static void launch_publish(const wait_data &d, const CUtensorMap &) { wait_publish<FORM><<<1, READERS>>>(d); }
-template <int FORM> static void launch_sums(const wait_data &d, const CUtensorMap &) { wait_sums<FORM><<<1, READERS>>>(d); }
-template <int FORM> static void launch_products(const wait_data &d, const CUtensorMap &map) {
-    wait_products<FORM><<<1, READERS + WARP>>>(d, map);
+template <int FORM> static void launch_publish(const wait_data &d, const wait_maps &) { wait_publish<FORM><<<1, READERS>>>(d); }
+template <int FORM> static void launch_sums(const wait_data &d, const wait_maps &) { wait_sums<FORM><<<1, READERS>>>(d); }
+template <int FORM> static void launch_products(const wait_data &d, const wait_maps &maps) {
+    wait_products<FORM><<<1, READERS + WARP>>>(d, maps.in);
 }
-template <int FORM> static void launch_block(const wait_data &d, const CUtensorMap &) {
+template <int FORM> static void launch_block(const wait_data &d, const wait_maps &) {
     wait_block<FORM, false><<<1, READERS>>>(d);
 }
-template <int FORM> static void launch_named(const wait_data &d, const CUtensorMap &) {
+template <int FORM> static void launch_named(const wait_data &d, const wait_maps &) {
     wait_block<FORM, true><<<1, READERS + WARP>>>(d);
 }
-template <int FORM> static void launch_warp(const wait_data &d, const CUtensorMap &) { wait_warp<FORM><<<1, WARP>>>(d); }
-template <int FORM> static void launch_ticket(const wait_data &d, const CUtensorMap &) {
+template <int FORM> static void launch_warp(const wait_data &d, const wait_maps &) { wait_warp<FORM><<<1, WARP>>>(d); }
+template <int FORM> static void launch_ticket(const wait_data &d, const wait_maps &) {
     wait_ticket<FORM><<<GRID_BLOCKS, READERS>>>(d);
 }
 
@@ -126,21 +61,57 @@ static cudaLaunchConfig_t config_of(unsigned blocks, cudaLaunchAttribute *attrib
     how.numAttrs = 1;
     return how;
 }
-template <int FORM> static void launch_cluster(const wait_data &d, const CUtensorMap &) {
+static void launch_pair(void (*kernel)(wait_data), const wait_data &d) {
     cudaLaunchAttribute shape = {};
     shape.id = cudaLaunchAttributeClusterDimension;
     shape.val.clusterDim.x = 2;
     shape.val.clusterDim.y = shape.val.clusterDim.z = 1;
     const cudaLaunchConfig_t how = config_of(2, &shape);
-    check(cudaLaunchKernelEx(&how, wait_cluster<FORM>, d), "launch");
+    check(cudaLaunchKernelEx(&how, kernel, d), "launch");
 }
-template <int FORM> static void launch_dependent(const wait_data &d, const CUtensorMap &) {
+template <int FORM> static void launch_cluster(const wait_data &d, const wait_maps &) { launch_pair(wait_cluster<FORM>, d); }
+template <int FORM> static void launch_merge(const wait_data &d, const wait_maps &) { launch_pair(wait_merge<FORM, false>, d); }
+template <int FORM> static void launch_merge_product(const wait_data &d, const wait_maps &) {
+    launch_pair(wait_merge<FORM, true>, d);
+}
+
+/* A block that may begin before the kernel before it has ended. */
+static void launch_early(void (*kernel)(wait_data), const wait_data &d) {
     cudaLaunchAttribute early = {};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     const cudaLaunchConfig_t how = config_of(1, &early);
+    check(cudaLaunchKernelEx(&how, kernel, d), "launch");
+}
+template <int FORM> static void launch_dependent(const wait_data &d, const wait_maps &) {
     wait_parts<<<GRID_BLOCKS, READERS>>>(d);
-    check(cudaLaunchKernelEx(&how, wait_dependent<FORM>, d), "launch");
+    launch_early(wait_dependent<FORM>, d);
+}
+template <int FORM, bool TENSOR> static void launch_stored_by(const wait_data &d, const wait_maps &maps) {
+    wait_stored<FORM, TENSOR><<<1, READERS>>>(d, maps.work);
+    if (FORM == EARLY)
+        launch_early(wait_load, d);
+    else
+        wait_load<<<1, READERS>>>(d);
+}
+template <int FORM> static void launch_stored(const wait_data &d, const wait_maps &maps) { launch_stored_by<FORM, false>(d, maps); }
+template <int FORM> static void launch_stored_tensor(const wait_data &d, const wait_maps &maps) {
+    launch_stored_by<FORM, true>(d, maps);
+}
+
+template <int FORM> static void launch_lane(const wait_data &d, const wait_maps &) { wait_lane<FORM, 1><<<1, 2 * READERS>>>(d); }
+template <int FORM> static void launch_lanes(const wait_data &d, const wait_maps &) {
+    wait_lane<FORM, WARP><<<1, 2 * READERS>>>(d);
+}
+template <int FORM> static void launch_init(const wait_data &d, const wait_maps &) { wait_init<FORM, true><<<1, READERS>>>(d); }
+template <int FORM> static void launch_init_one(const wait_data &d, const wait_maps &) {
+    wait_init<FORM, false><<<1, READERS>>>(d);
+}
+template <int FORM> static void launch_places(const wait_data &d, const wait_maps &) {
+    wait_places<FORM, false><<<1, READERS>>>(d);
+}
+template <int FORM> static void launch_places_counted(const wait_data &d, const wait_maps &) {
+    wait_places<FORM, true><<<1, READERS>>>(d);
 }
 
 #define FORMS(name) {launch_##name<RIGHT>, launch_##name<EARLY>, launch_##name<REUSED>}
@@ -173,6 +144,26 @@ static const struct style {
     {"cluster", {"shared memory of another block", "barrier.cluster before the reads", "barrier.cluster after the reads"},
         expect_cluster, FORMS(cluster), false},
     {"dependent", {"workspace between two kernels", "griddepcontrol.wait", NULL}, expect_parts, NOT_REUSED(dependent), false},
+    {"stored", {"workspace that cp.async.bulk writes", "griddepcontrol.wait", "cp.async.bulk.wait_group.read"}, expect_stored,
+        FORMS(stored), false},
+    {"stored_tensor", {"workspace that cp.async.bulk.tensor writes", "griddepcontrol.wait", "cp.async.bulk.wait_group.read"},
+        expect_stored, FORMS(stored_tensor), false},
+    {"lane", {"shared memory, a lane of a warp arrives behind __syncwarp", "mbarrier wait for full", "release after the reads"},
+        expect_block, FORMS(lane), false},
+    {"lanes", {"shared memory, all lanes of a warp arrive", "mbarrier wait for full", "release after the reads"}, expect_block,
+        FORMS(lanes), false},
+    {"merge", {"what copies filled, then stored by another block", "barrier.cluster before the reads",
+        "barrier.cluster before the stores"}, expect_merge_read, FORMS(merge), false},
+    {"merge_product", {"what copies filled and wgmma read, then stored by another block", "barrier.cluster before the reads",
+        "barrier.cluster before the stores"}, expect_merge_product, FORMS(merge_product), true},
+    {"init", {"mbarriers made by a thread each", "__syncthreads after mbarrier.init", "mbarrier.inval before another init"},
+        expect_phases, FORMS(init), false},
+    {"init_one", {"mbarriers made by one thread behind a branch", "__syncthreads after mbarrier.init",
+        "mbarrier.inval before another init"}, expect_phases, FORMS(init_one), false},
+    {"places", {"shared memory of a block that meets from two places", "__syncthreads before the reads",
+        "__syncthreads after the reads"}, expect_block, FORMS(places), false},
+    {"places_counted", {"shared memory of warps that meet from two places", "bar.sync before the reads",
+        "bar.sync after the reads"}, expect_block, FORMS(places_counted), false},
     {"ticket", {"workspace, merged by the last block", "__threadfence", "__syncthreads before the ticket"}, expect_parts,
         FORMS(ticket), false},
 };
@@ -211,7 +202,7 @@ int main(int argc, char **argv) {
     const int words = s->expected(expected);
 
     wait_data   d = {};
-    CUtensorMap map = {};
+    wait_maps   maps = {};
     check(cudaMalloc((void **)&d.in, sizeof in), "memory");
     check(cudaMalloc((void **)&d.out, sizeof out), "memory");
     check(cudaMalloc((void **)&d.work, sizeof out), "memory");
@@ -220,9 +211,9 @@ int main(int argc, char **argv) {
     check(cudaMemset(d.out, 0, sizeof out), "memset");
     check(cudaMemset(d.count, 0, sizeof *d.count), "memset");
     tensor_map_encode *encode = tensor_map_encoder();
-    if (!encode || !tensor_map_rows(encode, d.in, 128, 1, &map))
+    if (!encode || !tensor_map_rows(encode, d.in, 128, 1, &maps.in) || !tensor_map_rows(encode, d.work, 128, 1, &maps.work))
         return 77;
-    s->form[form](d, map);
+    s->form[form](d, maps);
     check(cudaGetLastError(), "launch");
     check(cudaDeviceSynchronize(), "kernel");
     check(cudaMemcpy(out, d.out, sizeof out, cudaMemcpyDeviceToHost), "copy");
