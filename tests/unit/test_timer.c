@@ -243,25 +243,43 @@ static void moves_between_placements(void **state)
     bench_free(b);
 }
 
+/* In 2 n rounds every lane is twice at every place, and twice behind every other one. */
 static void order_is_balanced(void **state)
 {
     (void)state;
-    enum { N = 5 };
-    int at[N][N] = {{0}}, after[N][N] = {{0}};
-    for (int round = 0; round < 2 * N; round++) {
-        bool seen[N] = {0};
-        for (int p = 0; p < N; p++) {
-            int lane = timer_order(99, round, p, N);
-            assert_in_range(lane, 0, N - 1);
-            assert_false(seen[lane]);
-            seen[lane] = true;
-            at[lane][p]++;
-            if (p) after[timer_order(99, round, p - 1, N)][lane]++;
-        }
+    enum { MOST_LANES = 13 };
+    for (int n = 1; n <= MOST_LANES; n++) {
+        int at[MOST_LANES][MOST_LANES] = {{0}}, behind[MOST_LANES][MOST_LANES] = {{0}};
+        for (int round = 0; round < 2 * n; round++)
+            for (int p = 0; p < n; p++) {
+                int lane = timer_order(99, round, p, n);
+                assert_in_range(lane, 0, n - 1);
+                at[lane][p]++;
+                if (p) behind[lane][timer_order(99, round, p - 1, n)]++;
+            }
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++) {
+                assert_int_equal(at[i][j], 2);
+                assert_int_equal(behind[i][j], i == j ? 0 : 2);
+            }
     }
-    for (int i = 0; i < N; i++)
-        for (int p = 0; p < N; p++) assert_int_equal(at[i][p], 2);
-    for (int i = 0; i < N; i++) assert_int_equal(after[i][(i + 1) % N], after[(i + 1) % N][i]);   /* as often before as behind */
+}
+
+/* Twins of which each is slower behind a third kernel differ by what their rounds are short of whole turns, not more. */
+static void what_ran_before_is_nobodys(void **state)
+{
+    (void)state;
+    for (int n = 4; n <= 12; n += 2)
+        for (uint64_t seed = 0; seed < 12; seed++) {
+            int slow[2] = {0}, rounds = 60, before = -1;   /* as doctor --floors takes them */
+            for (int round = 0; round < rounds; round++)
+                for (int p = 0; p < n; p++) {
+                    int lane = timer_order(seed, round, p, n);
+                    if (lane >= n - 2) slow[lane - (n - 2)] += before < n - 2;
+                    before = lane;
+                }
+            assert_true(abs(slow[0] - slow[1]) <= 3 && slow[0] > rounds / 2 && slow[1] > rounds / 2);
+        }
 }
 
 int main(void)
@@ -271,7 +289,7 @@ int main(void)
         cmocka_unit_test(stops_for_the_reason_it_says),
         cmocka_unit_test(goes_round_the_whole_ring),
         cmocka_unit_test(moves_between_placements),
-        cmocka_unit_test(order_is_balanced),
+        cmocka_unit_test(order_is_balanced), cmocka_unit_test(what_ran_before_is_nobodys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
