@@ -117,7 +117,7 @@ template <int PATH>
 static __device__ __forceinline__ void live_prepare(const indexer_args &a, const live_plan &plan, const live_places &at) {
     using warps = live_warps<PATH>;
     if (warp_id() == 0) {
-        /* full, empty and ready lie in a row. A loop, not an if: ptxas would make it a predicate, which synccheck does not look at. */
+        /* full, empty and ready lie in a row. A loop, since ptxas makes a predicate of an if, and synccheck looks at none. */
         for (int32_t i = lane_id(); i < 2 * plan.stages + plan.queries; i += WARP)
             barrier_init(at.full + i * 8, i >= plan.stages && i < 2 * plan.stages ? warps::TEAM : warps::FILLED);
         barrier_init_done();
