@@ -56,6 +56,19 @@ static __device__ __forceinline__ int32_t attn_slot(const attn_args &a, int64_t 
                           : __ldg((const int32_t *)attn_row<ATTN_TOPK_SLOT>(a, b) + (i - len.window));
 }
 
+/* Both lists of a request, for who runs along them: entry i is at i * 4 of either. */
+struct attn_lists {
+    const char *window, *topk;
+
+    __device__ __forceinline__ int32_t slot(int32_t i, bool in_window) const {
+        return __ldg((const int32_t *)(in_window ? window : topk) + i);
+    }
+};
+
+static __device__ __forceinline__ attn_lists attn_lists_of(const attn_args &a, int64_t b, int32_t window_n) {
+    return {attn_row<ATTN_WINDOW_SLOT>(a, b), attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)window_n * 4};
+}
+
 /* The row that a non-negative slot of entry i names. */
 static __device__ __forceinline__ const char *attn_kv(const attn_args &a, attn_length len, int32_t i, int32_t slot) {
     return i < len.window ? attn_row<ATTN_WINDOW_KV>(a, slot) : attn_row<ATTN_TOPK_KV>(a, slot);

@@ -93,7 +93,7 @@ template <class S> struct mma_cursor {
     int32_t     row;                /* the lane's first row in a tile */
     int32_t     item, items, groups, i;
     attn_length len, next_len;      /* of item and of the block's next one */
-    const char *window, *topk;      /* lists of item, so that entry i is at i * 4 in either */
+    attn_lists  lists;              /* of item */
     const char *from[S::PASSES];    /* of the tile begun: the lane's first 16 bytes of a row */
 
     /* q and slot lists of an item to L2. */
@@ -106,8 +106,7 @@ template <class S> struct mma_cursor {
         const int64_t b = item / groups;
         i = 0;
         len = length;
-        window = attn_row<ATTN_WINDOW_SLOT>(a, b);
-        topk = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)len.window * 4;
+        lists = attn_lists_of(a, b, len.window);
         announce(a, item + S::item_step());
         next_len = attn_length_of(a, min(item + S::item_step(), items - 1) / groups);
     }
@@ -126,7 +125,7 @@ template <class S> struct mma_cursor {
             const int32_t entry = i + row + p * 4;
             t.slot[p] = -1;
             if (entry < len.n)
-                t.slot[p] = __ldg((const int32_t *)(entry < len.window ? window : topk) + entry);
+                t.slot[p] = lists.slot(entry, entry < len.window);
         }
         i += S::TILE;
         return t;

@@ -112,7 +112,7 @@ template <class S> struct mma_producer {
     };
     int32_t     item, items, groups, i, row;
     attn_length len, next_len;      /* of item and of the block's next one */
-    const char *window, *topk;      /* lists of item, so that entry i is at i * 4 in either */
+    attn_lists  lists;              /* of item */
 
     /* q and slot lists of an item to L2. */
     __device__ __forceinline__ void announce(const attn_args &a, int32_t coming) const {
@@ -124,8 +124,7 @@ template <class S> struct mma_producer {
         const int64_t b = item / groups;
         i = 0;
         len = length;
-        window = attn_row<ATTN_WINDOW_SLOT>(a, b);
-        topk = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)len.window * 4;
+        lists = attn_lists_of(a, b, len.window);
         if (item + (int32_t)gridDim.x < items) {
             announce(a, item + (int32_t)gridDim.x);
             next_len = attn_length_of(a, (item + (int32_t)gridDim.x) / groups);
@@ -146,7 +145,7 @@ template <class S> struct mma_producer {
             const int32_t entry = i + row + p * 4;
             t.slot[p] = -1;
             if (t.live && entry < len.n)
-                t.slot[p] = __ldg((const int32_t *)(entry < len.window ? window : topk) + entry);
+                t.slot[p] = lists.slot(entry, entry < len.window);
         }
         i += S::TILE;
         return t;

@@ -43,8 +43,7 @@ template <class S> struct split_producer : mma_producer<S> {
         this->i = range.begin;
         end = range.end;
         this->len = length;
-        this->window = attn_row<ATTN_WINDOW_SLOT>(a, b);
-        this->topk = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)length.window * 4;
+        this->lists = attn_lists_of(a, b, length.window);
         if (coming < this->items) {
             this->announce(a, coming / splits);
             this->next_len = attn_length_of(a, coming / splits / this->groups);
@@ -65,7 +64,7 @@ template <class S> struct split_producer : mma_producer<S> {
             const int32_t entry = this->i + this->row + p * 4;
             t.slot[p] = -1;
             if (t.live && entry < end)
-                t.slot[p] = __ldg((const int32_t *)(entry < this->len.window ? this->window : this->topk) + entry);
+                t.slot[p] = this->lists.slot(entry, entry < this->len.window);
         }
         this->i += S::TILE;
         return t;

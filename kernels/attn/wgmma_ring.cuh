@@ -19,7 +19,7 @@ template <class S> struct wgmma_bf16_ring {
     const attn_args  &a;
     const wgmma_work &work;
     int32_t     item, i, end, n_next, window_n;  /* i: of the warp's first row in the next tile to look at */
-    const char *window, *topk;                   /* lists of item, so that entry i is at i * 4 in either */
+    attn_lists  lists;                           /* of item */
     attn_length next;
 
     __device__ __forceinline__ wgmma_bf16_ring(const attn_args &args, const wgmma_work &w)
@@ -36,8 +36,7 @@ template <class S> struct wgmma_bf16_ring {
         i = range.begin;
         end = range.end;
         window_n = length.window;
-        window = attn_row<ATTN_WINDOW_SLOT>(a, b);
-        topk = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)length.window * 4;
+        lists = attn_lists_of(a, b, window_n);
         if (coming < work.items) {
             wgmma_announce<S>(a, work, coming);
             next = attn_length_of(a, wgmma_request_of(work, coming));
@@ -53,7 +52,7 @@ template <class S> struct wgmma_bf16_ring {
         const int32_t row = i + warp() * ROWS, entry = row + lane_id();
         tile t = {-1, window_n - row, item < work.items};
         if (t.live && entry < end && lane_id() < ROWS)
-            t.slot = __ldg((const int32_t *)(entry < window_n ? window : topk) + entry);
+            t.slot = lists.slot(entry, entry < window_n);
         i += S::TILE;
         return t;
     }

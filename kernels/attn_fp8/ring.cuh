@@ -99,7 +99,7 @@ template <class S> struct fp8_producer {
     const fp8_work &work;
     int32_t         item, i, hi, row;
     attn_length     len, next_len;  /* of item and of the block's next one */
-    const char     *window, *topk;  /* lists of item, so that entry i is at i * 4 in either */
+    attn_lists      lists;          /* of item */
 
     __device__ __forceinline__ fp8_producer(const fp8_args &args, const fp8_work &w)
         : a(args), work(w), item((int32_t)blockIdx.x), row((int32_t)(threadIdx.x - S::COMPUTE) / 4) {
@@ -119,8 +119,7 @@ template <class S> struct fp8_producer {
         len = length;
         i = range.lo;
         hi = range.hi;
-        window = attn_row<ATTN_WINDOW_SLOT>(a, b);
-        topk = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)length.window * 4;
+        lists = attn_lists_of(a, b, length.window);
         if (coming < work.items) {
             announce(coming);
             next_len = attn_length_of(a, fp8_request_of(work, coming));
@@ -136,7 +135,7 @@ template <class S> struct fp8_producer {
         const int32_t entry = i + row;
         tile t = {-1, len.window - i, item < work.items};
         if (t.live && entry < hi)
-            t.slot = __ldg((const int32_t *)(entry < len.window ? window : topk) + entry);
+            t.slot = lists.slot(entry, entry < len.window);
         i += S::TILE;
         return t;
     }

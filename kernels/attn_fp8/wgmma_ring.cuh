@@ -75,7 +75,7 @@ template <class S> struct fp8_wgmma_ring {
     int32_t           item, i, end, pending;  /* pending: passes looked up and not yet written */
     int32_t           window;  /* entries of item from the window list */
     uint32_t          holes;   /* bit k: the lane has no entry k passes from now */
-    const char       *window_list, *topk_list;  /* of item, so that entry i is at i * 4 in either */
+    attn_lists        lists;   /* of item */
 
     __device__ __forceinline__ fp8_wgmma_ring(const fp8_args &args, const wgmma_work &w)
         : a(args), work(w), item((int32_t)blockIdx.x), pending(0), holes(0) {}
@@ -100,8 +100,7 @@ template <class S> struct fp8_wgmma_ring {
         i = range.begin;
         end = range.end;
         window = length.window;
-        window_list = attn_row<ATTN_WINDOW_SLOT>(a, b);
-        topk_list = attn_row<ATTN_TOPK_SLOT>(a, b) - (int64_t)length.window * 4;
+        lists = attn_lists_of(a, b, window);
         if (item + (int32_t)gridDim.x < work.items)
             announce(item + (int32_t)gridDim.x);
     }
@@ -118,7 +117,7 @@ template <class S> struct fp8_wgmma_ring {
         if (item < work.items) {
             pending++;
             if (entry < end)
-                w.slot = __ldg((const int32_t *)(w.window ? window_list : topk_list) + entry);
+                w.slot = lists.slot(entry, w.window);
         }
         i += ROWS;
         return w;
