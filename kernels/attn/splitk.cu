@@ -114,15 +114,12 @@ struct split_plan {
     int32_t groups, splits;
 };
 
-/* Nanoseconds of a kind of block: one start (lengths, slots, first rows, q, one after another), a tile, and a gap between two
- * items. Fitted on an H200. */
+/* Microseconds of a kind of block: one start (lengths, slots, first rows, q, one after another) and a tile. Fitted on an H200. */
 struct pace {
-    int64_t start, tile, gap;
+    double  start, tile;
     int32_t keys;  /* a tile */
 };
-static const struct pace paces[WIDTHS] = {
-    {6800, 750, 1000, 32}, {6800, 1160, 1000, 32}, {6800, 1940, 1000, 32}, {6800, 1750, 1500, 64},
-};
+static const struct pace paces[WIDTHS] = {{4.3, 0.8, 32}, {4.3, 1.2, 32}, {4.3, 2.2, 32}, {5.5, 2.1, 64}};
 
 enum { SPLITS, BLOCK_HEADS, PATH, CLUSTER };  /* tunables; 0: whichever is best */
 
@@ -136,19 +133,20 @@ static int merging_of(const struct problem *p, const struct device *d, const int
     return -1;
 }
 
-/* Nanoseconds that a plan ought to take: a start, then rounds of tiles, or what memory needs if that is more; the merge, by a
- * kernel that loads 8 parts at a time and moves all, or by a cluster whose blocks send each other all but their own slice. */
-static int64_t plan_cost(const struct problem *p, const struct device *d, const split_plan &plan, bool merging) {
-    const int64_t merge = 800, bytes_per_us = 4500000, moved_per_us = 2100000;
+/* Microseconds that a plan ought to take: a start, then rounds of tiles and what memory needs, which hide each other the worse the
+ * closer they are; the merge, by a kernel, whose blocks can't wait in their places for the parts where most SMs are taken, or by a
+ * cluster whose blocks send each other all but their own slice. */
+static double plan_cost(const struct problem *p, const struct device *d, const split_plan &plan, bool merging) {
+    const double gap = 5.8, bytes_per_us = 4.5e6, moved_per_us = 3.6e6;
     const struct pace pace = paces[plan.width];
     const int64_t batch = p->dim[ATTN_BATCH], n = p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK], tiles = (n + pace.keys - 1) / pace.keys;
     const int64_t items = batch * plan.groups * plan.splits, rounds = (items + d->sm_count - 1) / d->sm_count;
-    const int64_t compute = rounds * ((tiles + plan.splits - 1) / plan.splits * pace.tile + pace.gap) - pace.gap;
-    const int64_t memory = batch * n * ROW_BYTES * 1000 / bytes_per_us;
-    const int64_t moved = batch * p->dim[ATTN_HEADS] * plan.splits * (ATTN_D * 4) * 1000 / moved_per_us;
-    const int64_t by_kernel = (plan.splits + 7) / 8 * merge + moved, sent_per_us = 26700;
-    const int64_t by_cluster = merge + 64 * ATTN_D * 4 * (plan.splits - 1) / plan.splits * 1000 / sent_per_us;
-    return pace.start + (compute > memory ? compute : memory) + (plan.splits == 1 ? 0 : merging ? by_cluster : by_kernel);
+    const double compute = (double)(rounds * ((tiles + plan.splits - 1) / plan.splits)) * pace.tile + (double)(rounds - 1) * gap;
+    const double memory = (double)(batch * n * ROW_BYTES) / bytes_per_us;
+    const double late = items > d->sm_count * 3 / 4 ? 1.1 : 0;
+    const double by_kernel = 1.6 + late + (double)partials_bytes(p, plan.splits) / moved_per_us;
+    const double by_cluster = 0.66 + 0.42 * plan.splits + 0.013 * (double)items;
+    return pace.start + sqrt(compute * compute + memory * memory) + (plan.splits == 1 ? 0 : merging ? by_cluster : by_kernel);
 }
 
 /* Those of `there` that tunable path leaves. */
@@ -163,7 +161,7 @@ static split_plan plan_of(const struct problem *p, const struct device *d, const
     const int32_t wish = tune[SPLITS];
     const int kinds = kinds_of(tune, there);
     split_plan best = {};
-    int64_t least = INT64_MAX;
+    double least = INFINITY;
     int32_t widest = 0;
     for (int width = NARROW; width < WIDTHS; width++) {
         const choice c = choice_by_size(width, d);
@@ -171,11 +169,11 @@ static split_plan plan_of(const struct problem *p, const struct device *d, const
         if (!(kinds >> width & 1) || c.shared > d->smem_bytes || (width > NARROW && tune[PATH] < 2 && !wanted))
             continue;
         if (tune[BLOCK_HEADS] && c.heads > widest)
-            least = INT64_MAX;  /* the widest that is no wider than that */
+            least = INFINITY;  /* the widest that is no wider than that */
         widest = c.heads;
         for (int32_t splits = wish ? wish : 1; splits <= (wish ? wish : COMBINE_SPLITS); splits++) {
             const split_plan plan = {width, (int32_t)((heads + c.heads - 1) / c.heads), splits};
-            const int64_t cost = plan_cost(p, d, plan, merging_of(p, d, tune, c, plan) >= 0);
+            const double cost = plan_cost(p, d, plan, merging_of(p, d, tune, c, plan) >= 0);
             if (cost < least) {
                 least = cost;
                 best = plan;
