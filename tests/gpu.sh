@@ -1,9 +1,10 @@
 #!/bin/sh
 # What a machine without a GPU can't test: planted kernels on the device, all default checks, the sweeps.
 # usage: gpu.sh [-o FOLDER] [PART...]
-#        PART: doctor, planted, check, sweep, neighbours (minutes: is other work seen), waits (which sanitizer sees which missing
-#        wait), sanitizers (every kernel under each of them), or a job file NAME.ini of sweeps/; none: the first four.
-#        From a bundle or a built tree. Runs are left in FOLDER (default: gpu-test).
+#        PART: doctor, planted, check, sweep, neighbours (half an hour: is other work seen), waits (which sanitizer sees which
+#        missing wait), sanitizers (every kernel under each of them; waits first, where FOLDER has no waits.csv), or a job file
+#        NAME.ini of sweeps/; none: the first four. From a bundle or a built tree. Runs are left in FOLDER (default: gpu-test).
+#        KBENCH_SANITIZER: the compute-sanitizer to use, where the newest of this machine is not meant.
 # The last line is 'N passed, N failed'; exit 1 where one failed, 77 where there is no GPU.
 set -u
 
@@ -36,6 +37,8 @@ part() {
     fi
 }
 
+waits() { part 'waits' python3 "$here/tests/gpu/waits.py" "$planted/waits" --out "$out/waits" --csv "$out/waits.csv"; }
+
 "$program" doctor --device cuda >"$out/doctor.txt" 2>&1
 code=$?
 cat "$out/doctor.txt"
@@ -57,9 +60,11 @@ for word; do
     sweep) part 'sweep' "$program" sweep --device cuda --out "$out/sweep" ;;
     neighbours) part 'neighbours' python3 "$here/tests/gpu/neighbours.py" "$program" "$planted/neighbour" --out "$out/neighbours" \
         --csv "$out/neighbours.csv" ;;
-    sanitizers) part 'sanitizers' python3 "$here/tests/gpu/sanitizers.py" "$program" --out "$out/sanitizers" \
-        --csv "$out/sanitizers.csv" ;;
-    waits) part 'waits' python3 "$here/tests/gpu/waits.py" "$planted/waits" --out "$out/waits" --csv "$out/waits.csv" ;;
+    sanitizers)   # what right forms are reported for explains reports of kernels
+        [ -s "$out/waits.csv" ] || waits
+        part 'sanitizers' python3 "$here/tests/gpu/sanitizers.py" "$program" --out "$out/sanitizers" \
+            --csv "$out/sanitizers.csv" --waits "$out/waits.csv" ;;
+    waits) waits ;;
     *.ini) part "$word" "$program" sweep "$here/sweeps/$word" --device cuda --out "$out/$(basename "$word" .ini)" ;;
     *) usage "no part '$word'" ;;
     esac

@@ -35,7 +35,7 @@ cp "$build"/tests/planted/cuda/*.so "$top/planted/cuda/" 2>/dev/null || rmdir "$
 if [ -x "$build/tests/planted/cuda/neighbour" ]; then
     cp "$build/tests/planted/cuda/neighbour" "$build/tests/planted/cuda/waits" "$top/planted/cuda/"
     mkdir -p "$top/tests/gpu"
-    cp "$root"/tests/gpu/*.py "$top/tests/gpu/"
+    cp "$root"/tests/gpu/*.py "$root"/tests/gpu/*.csv "$top/tests/gpu/"
 fi
 find "$top/planted" -name '*.so' -exec strip --strip-unneeded {} +
 cp "$root/tests/gpu.sh" "$top/tests/"

@@ -1,15 +1,20 @@
 """Is other work on a GPU seen, and a quiet GPU left alone?
 
-usage: neighbours.py PROGRAM NEIGHBOUR [--runs N] [--cases quiet,loop,bursts] [--csv FILE] [--short] [--batches LIST]
+usage: neighbours.py PROGRAM NEIGHBOUR [--runs N] [--part I/N] [--cases quiet,loop,bursts] [--csv FILE] [--short] [--batches LIST]
                      [--out DIR] [--device CUDA]
 Counts runs with a row marked `contended`: quiet (at most 1 of 20 may be, none of fewer), beside a copy loop at 20 % duty (at least
-19 of 20, one of one), beside bursts of 50 ms every 5 s (at least 18 of 20 runs of 15 s). --short: quiet and loop runs of a third of
-the time. Exit 1 where a bar is missed, 2 where something can't be read, written or begun, 77 where there is no GPU.
+19 of 20, one of one), beside bursts of 50 ms every 5 s (at least 18 of 20). A row is measured for about half a second, once
+where it is not marked and three times where it is, so the number of batch sizes decides how long a run is: as many as make 15 s of
+measuring, which are fewer beside the loop. --short: quiet and loop runs of a third of that. Runs that measured less than 15 s are
+told. Exit 1 where a bar is missed, 2 where something can't be read, written or begun, 77 where there is no GPU.
 --csv: a line for each run, written as it ends, with its batch sizes and the program's commit. A file that is there is gone on with:
 further runs are added, and the bar is held against all runs of the case in it, so that twenty runs can be made in several calls.
+--part I/N: of the runs 0 to --runs - 1 those whose number leaves I when divided by N, and that the file lacks; a process for each
+part and GPU (--device cuda:I) may write to the same file at the same time.
 """
 import argparse
 import csv
+import fcntl
 import json
 import math
 import os
@@ -20,11 +25,13 @@ import sys
 import tempfile
 import time
 
-CASES = {   # name, words of the neighbour, share of runs that is right to be marked: at least, at most
-    "quiet": ("quiet", None, 0, 0.05),
-    "loop": ("copy loop at 20 %", ["copy", "20", "100"], 0.95, 1),
-    "bursts": ("bursts of 50 ms every 5 s", ["copy", "50", "5000"], 0.9, 1),
+BATCHES = [str(batch) for batch in range(8, 96, 8)]   # three rows each
+CASES = {   # name, words of the neighbour, share of runs that is right to be marked: at least, at most; batch sizes, and in short
+    "quiet": ("quiet", None, 0, 0.05, BATCHES, BATCHES[:3]),
+    "loop": ("copy loop at 20 %", ["copy", "20", "100"], 0.95, 1, BATCHES[:4], BATCHES[:1]),
+    "bursts": ("bursts of 50 ms every 5 s", ["copy", "50", "5000"], 0.9, 1, BATCHES, BATCHES),
 }
+MEASURED_S = 15
 COLUMNS = ["case", "run", "batches", "code", "seconds", "timed_percent", "rows", "rows_contended", "marked", "samples",
            "canary_p25_ns", "canary_p50_ns", "canary_p95_ns", "canary_max_ns", "wait_p25_ns", "wait_p50_ns", "wait_p95_ns",
            "wait_max_ns", "reason"]
@@ -58,6 +65,7 @@ def earlier(path):
     if not path or not os.path.exists(path):
         return []
     with open(path, newline="", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
         lines = file.readlines()
     names, *runs = csv.reader(lines, strict=True) if lines else [COLUMNS]
     if names != COLUMNS:
@@ -74,10 +82,10 @@ def record(path, line):
     """Adds a run to the file, header first where it is new; whole on the disk before the next run begins."""
     if not path:
         return
-    new = not os.path.exists(path) or not os.path.getsize(path)
     with open(path, "a", newline="", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)   # another part's process may write, too
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if new:
+        if not os.path.getsize(path):
             writer.writeheader()
         writer.writerow(line)
 
@@ -100,8 +108,18 @@ def run(options, folder, batches):
     return read(folder, "rows.csv"), read(folder, "samples.csv"), code, seconds
 
 
+def device_environment(device):
+    """What makes the neighbour's first GPU the one that is measured."""
+    one = device.partition(":")[2] or (device if device.upper().startswith("GPU-") else "")
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    if one.isdigit() and seen != [""]:
+        one = seen[int(one)] if int(one) < len(seen) else refuse(f"--device {device}: CUDA_VISIBLE_DEVICES has no such GPU")
+    return {**os.environ, **({"CUDA_VISIBLE_DEVICES": one} if one else {})}
+
+
 def neighbour(options, words, seconds):
-    process = subprocess.Popen([options.neighbour, *words, str(seconds)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([options.neighbour, *words, str(seconds)], stdout=subprocess.PIPE, text=True,
+                               env=device_environment(options.device))
     if process.stdout.readline() != "ready\n":
         print("the neighbour did not start")
         sys.exit(1)
@@ -137,14 +155,21 @@ def bounds(least, most, runs):
     return max(low, 1) if least >= 0.9 else low, high
 
 
-def case(options, name, words, least, most):
-    whole = "8,16,24,32,40,48,56,64,72"
+def numbers_to_run(options, lines):
+    """Of a case's runs, those that this process makes: a part of --runs, or as many more."""
+    there = {int(line["run"]) for line in lines}
+    if not options.part:
+        first = max(there, default=-1) + 1
+        return range(first, first + options.runs)
+    which, parts = options.part
+    return [i for i in range(options.runs) if i % parts == which and i not in there]
+
+
+def case(options, name, words, least, most, whole, short):
     lines = [line for line in earlier(options.csv) if line["case"] == name]
-    first = len(lines)
-    for i in range(first, first + options.runs):
-        beside = neighbour(options, words, 120) if words else None
-        third = options.short and (not words or words[2] == "100")
-        batches = options.batches or ("8,16,24" if third else whole)
+    for i in numbers_to_run(options, lines):
+        beside = neighbour(options, words, 240) if words else None
+        batches = options.batches or ",".join(short if options.short else whole)
         try:
             rows, samples, code, seconds = run(options, os.path.join(options.out, f"{name.replace(' ', '-')}-{i}"), batches)
         finally:
@@ -155,10 +180,16 @@ def case(options, name, words, least, most):
         lines.append(line)
         record(options.csv, line)
         show(line, samples)
+    lines = [line for line in earlier(options.csv) if line["case"] == name] if options.csv else lines
+    few = sum(float(line["seconds"]) * float(line["timed_percent"]) / 100 < MEASURED_S for line in lines)
+    if few:
+        print(f"{name}: {few} of {len(lines)} runs measured for less than {MEASURED_S} s")
     marked = sum(int(line["marked"]) for line in lines)
     low, high = bounds(least, most, len(lines))
     right = low <= marked <= high
-    print(f"{'ok' if right else 'MISSED'}: {name}: {marked} of {len(lines)} runs marked ({low} to {high} is right)", flush=True)
+    so_far = "so far " if len(lines) < options.runs else ""
+    print(f"{'ok' if right else 'MISSED'}: {name}: {so_far}{marked} of {len(lines)} runs marked ({low} to {high} is right)",
+          flush=True)
     return right
 
 
@@ -167,6 +198,7 @@ def arguments():
     parser.add_argument("program")
     parser.add_argument("neighbour")
     parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--part", help="I/N: every N-th of them, from the I-th on")
     parser.add_argument("--cases", default=",".join(CASES), help="some of " + ",".join(CASES))
     parser.add_argument("--csv")
     parser.add_argument("--short", action="store_true")
@@ -180,6 +212,10 @@ def arguments():
         refuse(f"no case '{','.join(unknown)}': the cases are {', '.join(CASES)}")
     if options.runs < 1:
         refuse(f"--runs {options.runs}: 1 or more")
+    part = re.fullmatch(r"(\d+)/([1-9]\d*)", "0/1" if options.part is None else options.part)
+    if not part or int(part.group(1)) >= int(part.group(2)):
+        refuse(f"--part {options.part}: as in 0/2 and 1/2")
+    options.part = options.part and (int(part.group(1)), int(part.group(2)))
     if options.batches is not None and not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", options.batches):
         refuse(f"--batches {options.batches}: sizes as in 8,16,24")
     if options.csv and not os.path.isdir(os.path.dirname(options.csv) or "."):

@@ -202,7 +202,7 @@ def runs_beside_neighbours_add_up(folder):
     expect_exit(done, 1)
     expect("MISSED" in done.stdout, "", done)
     row = next(row for row in read(os.path.join(folder, "n.csv")) if row["case"].startswith("bursts"))
-    expect((row["batches"], row["code"]) == ("8,16,24,32,40,48,56,64,72", "c0de"), f"{row}")
+    expect((row["batches"], row["code"]) == (",".join(tested_neighbours.BATCHES), "c0de"), f"{row}")
 
 
 def neighbours_refuse(folder):
@@ -213,8 +213,9 @@ def neighbours_refuse(folder):
     script(folder, "short.csv", good + "quiet,1,8\n")
     script(folder, "good.csv", good)
     os.mkdir(os.path.join(folder, "folder"))
-    for more in (("--cases", "none"), ("--cases", ""), ("--csv", "sweep"), ("--runs", "0"), ("--runs", "-3"), ("--batches", "x"),
-                 ("--batches", "8,,16"), ("--batches", "0"), ("--batches", ""), ("--csv", "folder"), ("--csv", "none/n.csv"),
+    for more in (("--cases", "none"), ("--cases", ""), ("--csv", "sweep"), ("--runs", "0"), ("--runs", "-3"), ("--part", "2/2"),
+                 ("--part", "1"), ("--part", ""), ("--batches", "x"), ("--batches", "8,,16"), ("--batches", "0"), ("--batches", ""),
+                 ("--csv", "folder"), ("--csv", "none/n.csv"),
                  ("--csv", "old.csv"), ("--csv", "cut.csv"), ("--csv", "short.csv"), ("--out", "sweep")):
         done = judged("neighbours.py", folder, *words, *more, MARKED="copy")
         expect(done.returncode == 2 and done.stderr.count("\n") == 1 and not done.stdout, f"{more}", done)
@@ -227,11 +228,28 @@ def one_run_can_miss(folder):
     words = [script(folder, "sweep", SWEEP), script(folder, "neighbour", NEIGHBOUR), "--runs", "1", "--short"]
     for case, marked, code in (("quiet", "quiet", 1), ("quiet", "", 0), ("loop", "", 1), ("loop", "copy", 0), ("bursts", "", 1)):
         expect_exit(judged("neighbours.py", folder, *words, "--cases", case, MARKED=marked), code)
-    shares = {name: case[2:] for name, case in tested_neighbours.CASES.items()}
+    shares = {name: case[2:4] for name, case in tested_neighbours.CASES.items()}
     for name, runs, want in (("quiet", 19, (0, 0)), ("quiet", 20, (0, 1)), ("quiet", 40, (0, 2)), ("loop", 1, (1, 1)),
                              ("loop", 20, (19, 20)), ("bursts", 1, (1, 1)), ("bursts", 20, (18, 20))):
         found = tested_neighbours.bounds(*shares[name], runs)
         expect(found == want, f"{name}, {runs} runs: {found}")
+
+
+def parts_share_the_runs(folder):
+    beside = NEIGHBOUR.replace("ready", "ready\necho $CUDA_VISIBLE_DEVICES >>seen")
+    words = [script(folder, "sweep", SWEEP), script(folder, "neighbour", beside),
+             "--csv", "n.csv", "--out", "out", "--runs", "5"]
+    for part, device, said in (("1/2", "cuda:1", "so far 2 of 2"), ("0/2", "cuda:0", "loop at 20 %: 5 of 5"),
+                               ("0/2", "cuda", "5 of 5")):
+        done = judged("neighbours.py", folder, *words, "--cases", "loop", "--part", part, "--device", device, MARKED="copy",
+                      CUDA_VISIBLE_DEVICES="3,GPU-7")
+        expect(done.returncode == 0 and said in done.stdout, f"{part}", done)
+        expect("runs measured for less than 15 s" in done.stdout, "a run of 0.1 s passes for one of 15", done)
+    expect([row["run"] for row in read(os.path.join(folder, "n.csv"))] == ["1", "3", "0", "2", "4"], "runs are lost or made twice")
+    with open(os.path.join(folder, "seen"), encoding="utf-8") as file:
+        expect(file.read().split() == ["GPU-7"] * 2 + ["3"] * 3, "a neighbour on another GPU")
+    whole = [case[4] for case in tested_neighbours.CASES.values()]
+    expect(whole[0] == whole[2] and len(whole[0]) * 3 * 0.456 > tested_neighbours.MEASURED_S, "quiet runs are too short")
 
 
 def kept_neighbours_can_be_gone_on_with(_):
@@ -324,7 +342,7 @@ RACE = """========= COMPUTE-SANITIZER
 ========= Error: Race reported between Read access at void sum<shape<(int)16>, (int)1>(const args &, T1 &)+0x1f50 in sum.cuh:109
 =========     and Write access at scorer<shape<(int)16>>::give(turn<(int)2>, float) const+0xab80 in score.cuh:99 [112 hazards]
 =========     and Write access at nvjet_sm90_tss_8x64+0xb460
-========= 
+=========\x20
   topk/a  ok  error 0, 100 % checked
 ========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
 """
@@ -485,7 +503,7 @@ def runs_agree(folder):
 
 
 main(what_a_tool_sees, right_forms_must_be_right, runs_beside_neighbours_add_up, neighbours_refuse,
-     one_run_can_miss, kept_neighbours_can_be_gone_on_with, kernels_under_tools,
+     one_run_can_miss, parts_share_the_runs, kept_neighbours_can_be_gone_on_with, kernels_under_tools,
      only_known_reports_pass, own_known_reports_are_read, oracles_run_beside_others, reports_are_read, the_newest_tool_is_taken,
      nothing_ran_is_no_pass, fewer_than_asked_is_partly, variants_are_the_kernels_own,
      the_script_has_a_usage, traces_are_held_to_untraced_time, rows_without_counters_are_missing, runs_agree)
