@@ -1,7 +1,7 @@
 """Every CUDA kernel under every tool of compute-sanitizer, at small and awkward shapes.
 
 usage: sanitizers.py PROGRAM [--csv FILE] [--out DIR] [--jobs N] [--kernels GLOB[,GLOB]] [--tools a,b] [--sanitizer PROGRAM]
-                     [--timeout SECONDS] [--waits FILE] [--known FILE]
+                     [--timeout SECONDS] [--waits FILE] [--known FILE] [--more 'OPTIONS']
 A line for each kernel, variant (tunables, shapes) and tool:
     clean          all problems were checked under the tool, which reports nothing
     explained      all were, and known_reports.csv (see known.py) covers all that the tool reports
@@ -176,7 +176,7 @@ def run(options, kernel, number, tool):
     tunes, shapes = variants(kernel)[number]
     asked = problems(tunes, shapes)
     words, name = command(options, kernel, tunes, shapes)
-    words += ["--wrap", f"{options.sanitizer} --tool {tool} --print-limit 100000 --show-backtrace device"]
+    words += ["--wrap", f"{options.sanitizer} --tool {tool} --print-limit 100000 --show-backtrace device {options.more}".strip()]
     log = os.path.join(options.out, f"{tool}-{kernel['name'].replace('/', '-')}-{number}.txt")
     code, text, reports = logged(words, log, options.timeout + 10 * (asked + 1))
     said = counted(text)
@@ -238,7 +238,8 @@ def arguments():
     parser.add_argument("--kernels", default="*")
     parser.add_argument("--tools", default=",".join(TOOLS))
     parser.add_argument("--sanitizer", help=f"default: ${VARIABLE}, or the newest on this machine")
-    parser.add_argument("--waits", help="waits.csv of the same tool")
+    parser.add_argument("--waits", help="waits.csv of the same tool and options")
+    parser.add_argument("--more", default="", help="further options of the tools, as in '--check-tensor-ops yes'")
     parser.add_argument("--known", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "known_reports.csv"))
     parser.add_argument("--timeout", type=int, default=60)
     options = parser.parse_args()
@@ -254,7 +255,8 @@ def arguments():
 def main():
     options = arguments()
     chosen = kernels(options)
-    options.sanitizer, options.sanitizer_version = find(options.sanitizer)
+    options.sanitizer, version = find(options.sanitizer)
+    options.sanitizer_version = f"{version} {options.more}".strip()
     try:
         options.known = known_reports.read(options.known)
         known_reports.prove(options.known, options.waits, options.sanitizer_version)

@@ -1,9 +1,10 @@
 """Which of NVIDIA's sanitizers sees which missing wait?
 
 usage: waits.py WAITS [--out DIR] [--csv FILE] [--jobs N] [--styles a,b] [--tools a,b] [--sanitizer PROGRAM] [--timeout SECONDS]
-                [--limit SECONDS]
+                [--limit SECONDS] [--more 'OPTIONS']
 Runs every style of staging that WAITS (waits/waits.cu) knows, in its right form and with a wait missing, alone and under each tool
-of compute-sanitizer, and writes a table, a line for each style and form, with the tool's version. What a tool says of a right form:
+of compute-sanitizer, and writes a table, a line for each style and form, with the tool's version and what --more gives it. What a
+tool says of a right form:
     clean, false alarm, does not run (the tool itself keeps the kernel from running)
 and of a form that lacks a wait:
     seen            it reports something, and nothing of the right form
@@ -42,7 +43,7 @@ class Run:
     def __init__(self, options, line, tool):
         words = [options.waits, line["style"], line["form"]]
         if tool:
-            words = [options.sanitizer, "--tool", tool, *OPTIONS.get(tool, []), *words]
+            words = [options.sanitizer, "--tool", tool, *OPTIONS.get(tool, []), *options.more.split(), *words]
         self.text, self.code, self.hangs, self.results, self.reports = "", 0, False, "", None
         self.skipped = time.monotonic() > options.end
         if self.skipped:
@@ -142,6 +143,7 @@ def main():
     parser.add_argument("--styles")
     parser.add_argument("--tools", default=",".join(TOOLS))
     parser.add_argument("--sanitizer", help=f"default: ${VARIABLE}, or the newest on this machine")
+    parser.add_argument("--more", default="", help="further options of the tools, as in '--check-tensor-ops yes'")
     parser.add_argument("--timeout", type=float, default=40, help="of one run")
     parser.add_argument("--limit", type=float, default=math.inf, help="of all: what has not begun by then is left out")
     options = parser.parse_args()
@@ -154,7 +156,7 @@ def main():
     options.end = time.monotonic() + options.limit
     began, lines, tools = time.monotonic(), styles(options), options.tools.split(",")
     for line in lines:
-        line["version"] = version
+        line["version"] = f"{version} {options.more}".strip()
 
     first = Run(options, lines[0], None)
     if "waits: no device" in first.text:

@@ -40,6 +40,7 @@ SANITIZER = """#!/bin/sh
 tool=$2
 shift 2
 [ "$1" != --report-api-errors ] || shift 2
+[ "$1" != --a-check ] || shift 2
 eval "reports=\\${${tool}_$2_$3:-0}"
 if [ "$reports" = dies ]; then echo '========= ERROR SUMMARY: 0 errors'; exit 1; fi
 "$@"
@@ -164,8 +165,10 @@ def what_a_tool_sees(folder):
         expect(found == cells, f"{key}: {found}", done)
     expect(len(rows) == 10 and rows["a", "early"]["racecheck_reports"] == "3", f"{rows}", done)
     expect(rows["a", "early"]["handed_on"] == "words, more" and rows["a", "early"]["lacks"] == "a wait", f"{rows}", done)
+    done, rows = waits(folder, "--styles", "a", "--more", "--a-check yes", racecheck_a_early="3")
+    expect(rows["a", "early"]["racecheck"] == "seen" and rows["a", "early"]["version"] == "unknown --a-check yes", f"{rows}", done)
     with open(os.path.join(folder, "out", "a-early-racecheck.txt"), encoding="utf-8") as file:
-        expect("results: wrong" in file.read(), "the tool's output is not kept")
+        expect("results: right" in file.read(), "the tool's output is not kept")
 
 
 def right_forms_must_be_right(folder):
@@ -308,7 +311,7 @@ def only_known_reports_pass(folder):
     table = "style,form,initcheck,version\nring,right,clean,1\nput,early,false alarm,2026.4.0.0\n"
     for row, want in (("put,right,false alarm,2026.4.0.0", "explained"), ("put,right,clean,2026.4.0.0", "reports"),
                       ("put,right,false alarm,2026.3.0.0", "reports"), ("put,right,does not run,2026.4.0.0", "reports"),
-                      ("", "reports")):
+                      ("put,right,false alarm,2026.4.0.0 --a-check yes", "reports"), ("", "reports")):
         script(folder, "waits.csv", table + row + "\n")
         done, verdict = judge("^load x", proof="put/right", words=("--waits", "waits.csv"))
         expect(verdict == want and ("unproven: " in done.stdout) == (want == "reports"), f"{row}: {verdict}", done)
