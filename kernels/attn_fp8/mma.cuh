@@ -154,7 +154,6 @@ static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_
 #pragma unroll 1
     for (int32_t item = (int32_t)blockIdx.x; item < work.items; item += (int32_t)gridDim.x) {
         const int32_t b = fp8_request_of(work, item), first = item % work.groups * S::HEADS;
-        const int32_t split = item / work.groups % work.splits;
         const fp8_range range = fp8_range_of<S>(work, item, attn_length_of(a, b).n);
         const int32_t tiles = max(range.hi - range.lo + S::TILE - 1, 0) / S::TILE;
         softmax.clear(a, first);
@@ -190,6 +189,7 @@ static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_
             }
         }
         if constexpr (SPLIT) {
+            const int32_t split = item / work.groups % work.splits;
             softmax.leave(a, parts, b, first, split);
             sums.leave(a, parts, b, first, split);
         } else {

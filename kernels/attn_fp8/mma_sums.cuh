@@ -189,7 +189,8 @@ private:
 
     /* put(head, d, x, y, z, w, four): elements d .. d + 3 if four, else d, d + 1, d + 8, d + 9. */
     template <class F> __device__ __forceinline__ void each(F put) const {
-        const int  g = lane_id() / 4, t = lane_id() % 4;
+        const int  lane = (int)pinned((uint32_t)lane_id());  /* else offsets would wait in registers through all tiles */
+        const int  g = lane / 4, t = lane % 4;
         const bool four = coded();
 #pragma unroll
         for (int mt = 0; mt < S::MT; mt++)
