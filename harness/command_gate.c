@@ -8,6 +8,7 @@
 #include "base.h"
 #include "commands.h"
 #include "gate.h"
+#include "runfolder.h"
 
 static bool wants_rows(const struct gatefile *file)
 {
@@ -59,6 +60,20 @@ static void read_rows(const char *run, struct table *ret)
     if (table_read(path, ret, error, sizeof error)) die(EXIT_USAGE, "%s; name a run folder or its rows.csv", error);
 }
 
+/* Of the device that env.json beside the rows names; a run without one has none. */
+static void read_floors(const char *run, struct noise_floors *ret)
+{
+    char path[640], error[800];
+    struct machine machine;
+    struct stat st;
+    const char *slash = strrchr(run, '/');
+    *ret = (struct noise_floors){.n = 0};
+    if (!stat(run, &st) && S_ISDIR(st.st_mode)) text(path, sizeof path, "%s/env.json", run);
+    else text(path, sizeof path, "%.*s/env.json", slash ? (int)(slash - run) : 1, slash ? run : ".");
+    if (env_read(path, &machine, error, sizeof error)) return;
+    if (noise_floors_read(&machine, ret, error, sizeof error)) die(EXIT_USAGE, "%s", error);
+}
+
 static void write_junit(const struct cli *cli, const struct findings *all)
 {
     FILE *f;
@@ -74,6 +89,7 @@ int command_gate(struct cli *cli)
 {
     struct gatefile file = {0};
     struct table    run = {0};
+    struct noise_floors floors = {.n = 0};
     const char     *folder = cli->args.n > 1 ? cli->args.word[1] : NULL;
     char            error[1200];
     int             code = EXIT_OK;
@@ -86,13 +102,13 @@ int command_gate(struct cli *cli)
         check_names(&file, &registry, NULL);
         folder = run_sweep(cli, &file, &code);
     }
-    if (folder) read_rows(folder, &run);
+    if (folder) read_rows(folder, &run), read_floors(folder, &floors);
     check_names(&file, &registry, folder ? &run : NULL);
-    struct findings all = gate_judge(&file, folder ? &run : NULL, static_facts, static_toolkit, cli->strict);
+    struct findings all = gate_judge(&file, folder ? &run : NULL, &floors, static_facts, static_toolkit, cli->strict);
     gate_print(stdout, &all, cli->args.word[0], folder);
     if (fflush(stdout) && errno != EPIPE) die(EXIT_ENVIRONMENT, "the verdict can't be written: %s", strerror(errno));
     write_junit(cli, &all);
     int verdict = findings_code(&all);
-    findings_free(&all), gatefile_free(&file), table_free(&run);
+    findings_free(&all), noise_floors_free(&floors), gatefile_free(&file), table_free(&run);
     return verdict ? verdict : code;
 }

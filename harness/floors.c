@@ -11,6 +11,7 @@
 #include "base.h"
 #include "csv.h"
 #include "identity.h"
+#include "noise_floors.h"
 #include "quiet.h"
 #include "sweep.h"
 
@@ -97,7 +98,7 @@ static bool write_floors(const struct machine *machine, const struct floor *floo
         if (floor[i].n) put_floor(rows, &floor[i]);
     char *json = cJSON_Print(root);
     cJSON_Delete(root);
-    text(name, sizeof name, "doctor-%s.json", machine->uuid);
+    noise_floors_file(machine, name, sizeof name);
     const char *const roots[] = {source_root(), "."};
     int error = ENOENT;
     for (int i = 0; i < COUNT(roots) && error && json; i++) {

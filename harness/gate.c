@@ -14,7 +14,7 @@ static struct finding *add(struct findings *all, const struct gate *gate, enum v
 {
     all->finding = must_grow(all->finding, (size_t)all->n + 1, sizeof *all->finding);
     struct finding *f = &all->finding[all->n++];
-    *f = (struct finding){.gate = gate, .verdict = verdict, .ratio = NAN, .lo = NAN, .hi = NAN};
+    *f = (struct finding){.gate = gate, .verdict = verdict, .ratio = NAN, .lo = NAN, .hi = NAN, .floor_pct = NAN};
     return f;
 }
 
@@ -79,7 +79,15 @@ static void no_time(struct findings *all, const struct gate *gate, const struct 
     if (failed && *failed->repeat) f->repeat = failed->repeat;
 }
 
-static void compare(struct findings *all, const struct gate *gate, const struct row *kernel, const struct row *over, bool strict)
+/* What the gate's ratios are held against. */
+struct held {
+    const struct table        *run;
+    const struct noise_floors *floors;
+    bool                       strict;
+};
+
+static void compare(struct findings *all, const struct gate *gate, const struct row *kernel, const struct row *over,
+                    const struct held *held)
 {
     struct finding *f = add(all, gate, GATE_OPEN);
     double          limit = gate->at_least;
@@ -87,6 +95,9 @@ static void compare(struct findings *all, const struct gate *gate, const struct 
     f->ratio = over->t_med_ns / kernel->t_med_ns;
     f->lo = over->t_lo_ns / kernel->t_hi_ns;
     f->hi = over->t_hi_ns / kernel->t_lo_ns;
+    /* Of a number and a NaN fmax gives the number. */
+    f->floor_pct = fmax(noise_floor_pct(held->floors, kernel), noise_floor_pct(held->floors, over));
+    if (f->floor_pct > 0) f->lo /= 1 + f->floor_pct / 100, f->hi *= 1 + f->floor_pct / 100;
     problem_of(kernel, f->what, sizeof f->what);
     if (!(f->lo > 0) || !(f->hi >= f->lo)) {
         text(f->why, sizeof f->why, "a row has no interval");
@@ -96,17 +107,18 @@ static void compare(struct findings *all, const struct gate *gate, const struct 
     else if (f->hi < limit) f->verdict = GATE_BROKEN;
     else text(f->why, sizeof f->why, "the limit lies within the interval");
     bool clear = f->ratio >= limit * gate_marked_margin || f->ratio <= limit / gate_marked_margin;
-    if (*marks && f->verdict != GATE_OPEN && (strict || !clear)) {
+    if (*marks && f->verdict != GATE_OPEN && (held->strict || !clear)) {
         f->verdict = GATE_OPEN;
         text(f->why, sizeof f->why, "%s is marked %s%s", *kernel->marks ? gate->kernel : gate->over, marks,
-            strict ? "" : ", and the limit is not twice away");
+            held->strict ? "" : ", and the limit is not twice away");
     }
     if (f->verdict != GATE_HOLDS && *kernel->repeat) f->repeat = kernel->repeat;
 }
 
 /* All groups of one combination of values. False: the kernel has no row there. */
-static bool judge_problem(struct findings *all, const struct gate *gate, const int *which, const struct table *run, bool strict)
+static bool judge_problem(struct findings *all, const struct gate *gate, const int *which, const struct held *held)
 {
+    const struct table *run = held->run;
     bool any = false;
     for (int i = 0; i < run->n; i++) {
         const struct row *row = &run->row[i], *failed = NULL, *kernel, *over;
@@ -123,7 +135,7 @@ static bool judge_problem(struct findings *all, const struct gate *gate, const i
         failed = NULL;
         over = row_of(run, row, gate->over, &failed);
         if (!over || (failed && row_failed(failed))) no_time(all, gate, row, gate->over, failed);
-        else compare(all, gate, kernel, over, strict);
+        else compare(all, gate, kernel, over, held);
     }
     return any;
 }
@@ -138,8 +150,9 @@ static bool next(const struct gate *gate, int *which)
     return false;
 }
 
-static void judge_ratio(struct findings *all, const struct gate *gate, const struct table *run, bool strict)
+static void judge_ratio(struct findings *all, const struct gate *gate, const struct held *held)
 {
+    const struct table *run = held->run;
     int  which[MAX_DIMS] = {0};
     bool engine_there = false;
     for (int i = 0; i < run->n; i++) engine_there |= !strcmp(run->row[i].engine, gate->device == CUDA ? "cuda" : "host");
@@ -149,7 +162,7 @@ static void judge_ratio(struct findings *all, const struct gate *gate, const str
         return;
     }
     do {
-        if (judge_problem(all, gate, which, run, strict)) continue;
+        if (judge_problem(all, gate, which, held)) continue;
         struct finding *f = add(all, gate, GATE_BROKEN);
         combination_of(gate, which, f->what, sizeof f->what);
         text(f->why, sizeof f->why, "the run has no row of %s", gate->kernel);
@@ -195,14 +208,15 @@ static void judge_static(struct findings *all, const struct gate *gate, const st
     else text(f->why, sizeof f->why, "this build has no code for sm %s", gate->sm);
 }
 
-struct findings gate_judge(const struct gatefile *file, const struct table *run, const struct static_fact *facts,
-                           const char *toolkit, bool strict)
+struct findings gate_judge(const struct gatefile *file, const struct table *run, const struct noise_floors *floors,
+                           const struct static_fact *facts, const char *toolkit, bool strict)
 {
+    struct held     held = {run, floors, strict};
     struct findings all = {0};
     for (int i = 0; i < file->n; i++) {
         const struct gate *gate = &file->gate[i];
         if (gate->is_static) judge_static(&all, gate, facts, toolkit);
-        else if (run) judge_ratio(&all, gate, run, strict);
+        else if (run) judge_ratio(&all, gate, &held);
     }
     for (int i = 0; i < all.n; i++) all.count[all.finding[i].verdict]++;
     return all;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include "gatefile.h"
+#include "noise_floors.h"
 #include "table.h"
 
 enum verdict { GATE_HOLDS, GATE_BROKEN, GATE_OPEN, GATE_LEFT_OUT, GATE_VERDICTS };
@@ -15,6 +16,7 @@ struct finding {
     const struct gate *gate;
     enum verdict       verdict;
     double             ratio, lo, hi;     /* of times: over / kernel; NaN where there is none */
+    double             floor_pct;         /* the larger noise floor of both, by which lo and hi are wider; NaN unknown */
     char               what[400];         /* which problem or function */
     char               why[500];          /* empty: nothing to add */
     const char        *repeat;            /* the line that repeats the kernel's row, or NULL; within the table */
@@ -29,9 +31,10 @@ struct findings {
 /* A row with a mark is believed only where the ratio is this many times away from the limit, on either side. */
 extern const double gate_marked_margin;
 
-/* run: NULL where the file has static limits alone. strict: a marked row is never believed. */
-struct findings gate_judge(const struct gatefile *, const struct table *run, const struct static_fact *, const char *toolkit,
-                           bool strict);
+/* run: NULL where the file has static limits alone. floors: of the run's device, or NULL. strict: a marked row is never
+ * believed. */
+struct findings gate_judge(const struct gatefile *, const struct table *run, const struct noise_floors *floors,
+                           const struct static_fact *, const char *toolkit, bool strict);
 void            findings_free(struct findings *);
 
 /* 3 where something is broken, else 4 where something is inconclusive or nothing was judged at all, else 0. */

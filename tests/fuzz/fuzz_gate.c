@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_REQUIRE(!error == !*why);
     FUZZ_REQUIRE(error || file.n > 0);
     if (!error && !gatefile_names(&file, &registry, facts, &run, why, sizeof why)) {
-        struct findings all = gate_judge(&file, &run, facts, "13.0.88", false);
+        struct findings all = gate_judge(&file, &run, NULL, facts, "13.0.88", false);
         int             code = findings_code(&all);
         FUZZ_REQUIRE(all.n >= file.n);                /* every section has a verdict */
         FUZZ_REQUIRE((code == EXIT_REGRESSION) == (all.count[GATE_BROKEN] > 0));

@@ -4,10 +4,11 @@
 usage: test_gate.py PROGRAM SOURCE [TEST...]
 """
 import csv
+import json
 import os
 import xml.etree.ElementTree
 
-from common import SHAPE, SOURCE, expect, expect_exit, kbench, main
+from common import SHAPE, SOURCE, environment, expect, expect_exit, kbench, main
 
 RATIO = """[heads]
 kernel = attn/host_mma
@@ -57,6 +58,29 @@ def verdicts(folder):
     run = planted_run(folder, host_mma=(90, 89, 91, "noisy", "ok"), host_perhead=slow)
     expect_exit(kbench("gate", gate, run, "--strict"), 4)
     expect_exit(kbench("gate", gate, os.path.dirname(run)), 0)             # a folder, too
+
+
+def noise_floors(folder):
+    """What doctor --floors has learnt of the run's device widens the interval; of another device it does nothing."""
+    gate = write(folder, "gate.ini", RATIO.format(2))
+    run = planted_run(folder, host_mma=(100, 99.9, 100.1, "", "ok"), host_perhead=(202, 201.9, 202.1, "", "ok"))
+    device = {"engine": "host", "name": "A CPU, 2 threads", "uuid": "host"}
+    write(folder, "env.json", json.dumps({"schema": 1, "device": device}))
+    env = environment(KBENCH_ROOT=folder)
+    expect_exit(kbench("gate", gate, run, env=env), 0)
+    os.makedirs(os.path.join(folder, "results", "runs"))
+    floor = {"op": "attn", "kernel": "attn/host_mma", "dims": {"batch": 1, "ctx": 8192}, "tune": "", "cache": "cold",
+             "floor_pct": 3}
+    for name, code, words in (("Another CPU", 0, "1 holds"), (device["name"], 4, "2.02x (1.96x..2.08x, noise floor 3.00 %)")):
+        floors = write(folder, "results/runs/doctor-host.json", json.dumps({"schema": 1, "device": name, "rows": [floor]}))
+        for where in (run, folder):
+            done = kbench("gate", gate, where, env=env)
+            expect_exit(done, code)
+            expect(words in " ".join(done.stdout.split()), f"no word of '{words}'", done)
+    write(folder, "results/runs/doctor-host.json", '{"device": "A CPU, 2 threads", "rows": [{"floor_pct": NaN}]}')
+    done = kbench("gate", gate, run, env=env)
+    expect_exit(done, 2)
+    expect(floors in done.stderr and "not what doctor --floors writes" in done.stderr, "damaged floors pass", done)
 
 
 def coverage(folder):
@@ -132,4 +156,4 @@ def committed_gates(folder):
             expect(done.returncode == 0 or (done.returncode == 4 and " 0 broken, 0 inconclusive" in done.stdout), "broken", done)
 
 
-main(verdicts, coverage, junit, wrong_input, runs_its_sweep, committed_gates)
+main(verdicts, noise_floors, coverage, junit, wrong_input, runs_its_sweep, committed_gates)

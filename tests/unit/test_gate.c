@@ -143,7 +143,7 @@ static struct findings judged(const char *content, const struct table *run, bool
     static struct gatefile file;   /* findings point into it */
     gatefile_free(&file);
     parsed(&file, content);
-    return gate_judge(&file, run, facts, "13.0.88", strict);
+    return gate_judge(&file, run, NULL, facts, "13.0.88", strict);
 }
 
 /* The verdict on one pair. */
@@ -176,6 +176,56 @@ static void test_verdicts(void **state)
     assert_int_equal(pair(5000, 0.01, "noisy", true), GATE_OPEN);
     assert_int_equal(pair(NAN, 0.01, "", false), GATE_BROKEN);       /* no time is no pass */
     assert_int_equal(pair(5000, NAN, "", false), GATE_OPEN);
+}
+
+#define FLOORS(rows) "{\"schema\": 1, \"device\": \"H200\", \"uuid\": \"GPU-1\", \"rows\": [" rows "]}"
+#define FLOOR(kernel, max_ctx, pct)                                                                       \
+    "{\"op\": \"scan\", \"kernel\": \"" kernel "\", \"dims\": {\"max_ctx\": " max_ctx "}, \"tune\": \"\", " \
+    "\"cache\": \"cold\", \"floor_pct\": " pct ", \"disturbed\": 0, \"ratios\": [1]}"
+
+/* What the same kernel differs from itself by is no difference: it widens the interval, on both sides of the limit. */
+static void test_noise_floors(void **state)
+{
+    static const struct { double over; const char *pct; enum verdict verdict; } of[] = {
+        {1030, "0", GATE_HOLDS}, {1030, "0.5", GATE_HOLDS}, {1030, "3", GATE_OPEN}, {970, "0.5", GATE_BROKEN},
+        {970, "3", GATE_OPEN}};
+    (void)state;
+    for (int i = 0; i < COUNT(of); i++)
+        for (int which = 0; which < 3; which++) {   /* of either kernel, or of another problem */
+            struct table        run = {0};
+            struct noise_floors floors = {0};
+            struct gatefile     file;
+            char                json[600];
+            add_row(&run, "scan/host_full", 1 << 20, of[i].over, 0.01), add_row(&run, "scan/host_live", 1 << 20, 100, 0.01);
+            text(json, sizeof json, FLOORS(FLOOR("%s", "%d", "%s") "," FLOOR("scan/host_live", "1024", "99")),
+                which ? "scan/host_live" : "scan/host_full", which == 2 ? 4096 : 1 << 20, of[i].pct);
+            assert_int_equal(noise_floors_parse(json, "H200", &floors), 0);
+            assert_int_equal(floors.n, 2);
+            struct findings all = gate_judge(parsed(&file, RATIO), &run, &floors, facts, "13.0.88", false);
+            assert_int_equal(all.finding[0].verdict, which == 2 ? pair(of[i].over, 0.01, "", false) : of[i].verdict);
+            assert_true(which == 2 ? isnan(all.finding[0].floor_pct) : all.finding[0].floor_pct == strtod(of[i].pct, NULL));
+            findings_free(&all), noise_floors_free(&floors), gatefile_free(&file);
+            free(run.row);
+        }
+}
+
+static void test_files_of_floors(void **state)
+{
+    static const char *const bad[] = {"", "{", "[]", "{\"rows\": []}", "{\"device\": \"H200\"}", FLOORS("1"), FLOORS("{}"),
+        FLOORS(FLOOR("a", "1", "null")), FLOORS(FLOOR("a", "1", "-1")), FLOORS(FLOOR("a", "1", "1e999")),
+        FLOORS(FLOOR("a", "\"x\"", "1")), FLOORS(FLOOR("a", "1", "\"1\"")), FLOORS(FLOOR("a", "1", "1") "," "{\"op\": \"b\"}")};
+    struct noise_floors floors = {0};
+    struct row          row;
+    (void)state;
+    for (int i = 0; i < COUNT(bad); i++) {
+        assert_int_not_equal(noise_floors_parse(bad[i], "H200", &floors), 0);
+        assert_int_equal(floors.n, 0);
+    }
+    assert_int_equal(noise_floors_parse(FLOORS(FLOOR("a", "1", "1")), "another CPU", &floors), 0);   /* not this device's */
+    assert_int_equal(floors.n, 0);
+    row_clear(&row);
+    assert_true(isnan(noise_floor_pct(&floors, &row)) && isnan(noise_floor_pct(NULL, &row)));
+    noise_floors_free(&floors);
 }
 
 /* Coverage: what is not there, or did not pass its check, turns a gate red. */
@@ -276,7 +326,7 @@ static void test_static_limits(void **state)
     findings_free(&all);
 
     parsed(&file, "[s]\nkernels = mix/*\nregisters = 1\n");
-    all = gate_judge(&file, NULL, no_facts, "", false);
+    all = gate_judge(&file, NULL, NULL, no_facts, "", false);
     assert_string_equal(all.finding[0].why, "this build has no CUDA code");
     findings_free(&all), gatefile_free(&file);
 }
@@ -319,6 +369,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grammar), cmocka_unit_test(test_refusals), cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_noise_floors), cmocka_unit_test(test_files_of_floors),
         cmocka_unit_test(test_coverage), cmocka_unit_test(test_names_of_run), cmocka_unit_test(test_static_limits),
         cmocka_unit_test(test_words),
     };
