@@ -53,13 +53,35 @@ static double waited_ns(int *ret_threads)
     return ran > 0 ? sum : NAN;
 }
 
-/* nr_throttled of our cgroup: version 2, else version 1. */
-static double held_back(void)
+/* nr_throttled of the group at `path` below `mount` and of those around it, any of which may have the quota, are added to *ret. */
+static void add_held_back(const char *root, const char *mount, const char *path, double *ret)
 {
-    static const char *const path[] = {"/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/cpu/cpu.stat",
-        "/sys/fs/cgroup/cpu,cpuacct/cpu.stat"};
+    char group[400], file[900];
+    text(group, sizeof group, "%s", path);
+    for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
+        *end = 0;
+        double held = number_of(text(file, sizeof file, "%s%s%s/cpu.stat", root, mount, group), "nr_throttled ", 0);
+        if (!isnan(held)) *ret = held + (isnan(*ret) ? 0 : *ret);
+    }
+}
+
+double host_held_back(const char *membership, const char *root)
+{
+    FILE *file = fopen(membership, "re");
+    char line[512];
     double ret = NAN;
-    for (int i = 0; i < COUNT(path) && isnan(ret); i++) ret = number_of(path[i], "nr_throttled ", 0);
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL, mount[80], listed[84];
+        if (!path) continue;
+        *path++ = 0;
+        names++;
+        if (!strcmp(path, "/") || !strncmp(path, "/..", 3)) *path = 0;   /* the top of what we see */
+        if (!*names) add_held_back(root, "", path, &ret);                /* version 2 */
+        else if (strstr(text(listed, sizeof listed, ",%s,", names), ",cpu,"))
+            add_held_back(root, text(mount, sizeof mount, "/%s", names), path, &ret);
+    }
+    if (file) fclose(file);
     return ret;
 }
 
@@ -68,7 +90,7 @@ void host_look(struct host_look *last, struct weather *ret)
     int threads;
     double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN), tick_s = 1 / (double)sysconf(_SC_CLK_TCK);
     struct host_look now = {.at_s = now_s(), .waited_ns = waited_ns(&threads), .stolen_ticks = number_of("/proc/stat", "cpu ", 7),
-        .held_back = held_back()};
+        .held_back = host_held_back("/proc/self/cgroup", "/sys/fs/cgroup")};
     double wall_s = now.at_s - last->at_s;
     *ret = (struct weather){NAN, NAN, NAN, -1, -1, NAN, NAN, number_of("/proc/loadavg", "", 0)};
     if (last->at_s > 0 && wall_s > 0) {

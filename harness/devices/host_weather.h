@@ -12,4 +12,8 @@ struct host_look {               /* of the last look; all zero before the first 
 /* Shares and marks since *last, which becomes now. The first look, and what a kernel doesn't tell, is unknown. */
 void host_look(struct host_look *last, struct weather *ret);
 
+/* Periods in which quotas of our cgroups (membership: /proc/self/cgroup; root: /sys/fs/cgroup), versions 1 and 2, held us back; NaN
+ * where none is kept. */
+double host_held_back(const char *membership, const char *root);
+
 #endif

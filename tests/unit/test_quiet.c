@@ -5,11 +5,14 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base.h"
 #include "calibrate.h"
+#include "devices/host_weather.h"
 #include "quiet.h"
 
 enum { LANES = 3, PLACEMENTS = 3, MOST = 400 };
@@ -284,6 +287,48 @@ static void how_far_from_quiet(void **state)
     assert_int_equal(quiet_badness("uncontended;x"), 0);
 }
 
+/* A folder like /sys/fs/cgroup: groups and how often each was held back. */
+static void plant(const char *root, const char *group, int held)
+{
+    char path[300];
+    FILE *file;
+    for (const char *p = group; (p = strchr(p + 1, '/'));)
+        mkdir(text(path, sizeof path, "%s%.*s", root, (int)(p - group), group), 0700);
+    mkdir(text(path, sizeof path, "%s%s", root, group), 0700);
+    assert_non_null(file = fopen(text(path, sizeof path, "%s%s/cpu.stat", root, group), "w"));
+    if (held >= 0) fprintf(file, "usage_usec 12\nnr_periods 900\nnr_throttled %d\nthrottled_usec 3\n", held);
+    else fputs("usage_usec 12\n", file);
+    fclose(file);
+}
+
+/* The quota may be our own group's, or that of one around it, and a group beside us is nobody's business. */
+static void quotas_of_our_cgroups(void **state)
+{
+    static const struct { const char *words; double held; } of[] = {
+        {"0::/\n", NAN},                                      /* a root group keeps none */
+        {"0::/user.slice/run.scope\n", 7 + 30}, {"0::/user.slice\n", 30}, {"0::/gone/run\n", NAN},
+        {"0::/../other\n", NAN}, {"", NAN}, {"nonsense\n1:2\n", NAN},
+        {"3:cpuset:/user.slice\n2:cpu,cpuacct:/job\n1:name=systemd:/user.slice\n0::/\n", 500 + 4}, {"2:cpu:/\n", 60},
+        {"2:cpuacct:/job\n", NAN}, {"2:cpuacct,cpu:/a\n", 8},
+    };
+    char root[] = "/tmp/kbench-cgroup-XXXXXX", words[64], remove[100];
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    plant(root, "", -1), plant(root, "/user.slice", 30), plant(root, "/user.slice/run.scope", 7);
+    plant(root, "/user.slice/other", 99), plant(root, "/cpuacct,cpu/a", 8);
+    plant(root, "/cpu,cpuacct", 4), plant(root, "/cpu,cpuacct/job", 500), plant(root, "/cpu", 60), plant(root, "/cpuacct/job", 1);
+    text(words, sizeof words, "%s/membership", root);
+    for (int i = 0; i < COUNT(of); i++) {
+        FILE *file = fopen(words, "w");
+        assert_non_null(file);
+        fputs(of[i].words, file), fclose(file);
+        double held = host_held_back(words, root);
+        if (!(held == of[i].held || (isnan(held) && isnan(of[i].held)))) fail_msg("%s: %g", of[i].words, held);
+    }
+    assert_true(isnan(host_held_back("/nowhere", root)));
+    assert_int_equal(system(text(remove, sizeof remove, "rm -r %s", root)), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +338,7 @@ int main(void)
         cmocka_unit_test(counted_waiting_decides), cmocka_unit_test(nothing_to_judge),
         cmocka_unit_test(what_differs_between_placements_is_no_drift), cmocka_unit_test(spins_are_right_within_limits),
         cmocka_unit_test(how_far_from_quiet),
+        cmocka_unit_test(quotas_of_our_cgroups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
