@@ -6,6 +6,8 @@
 #include "fused_place.cuh"
 
 template <class S> struct fused_block {
+    using row_of = topk_row<FUSED_THREADS>;  /* of a request that has been sent whole */
+
     const fused_args &a;
     uint32_t          shared;  /* where it begins, a multiple of 1,024 */
     fused_place       at;
@@ -149,21 +151,22 @@ template <class S> struct fused_block {
     }
 
     /* Of a request that has been sent whole. */
-    template <int CACHED, bool MORE> __device__ __forceinline__ void finish(const topk_row<FUSED_THREADS> &row, int32_t b) const {
+    template <int CACHED, bool MORE> __device__ __forceinline__ void finish(const row_of &row, int32_t b) const {
         const topk_args op = {a.scores, a.op.t[INDEXER_PAGE_TABLE], a.op.t[INDEXER_LENGTH], a.op.t[INDEX_SELECT_SLOT],
                               a.whole, a.k};
         topk_finish<FUSED_THREADS, CACHED, MORE>(op, row, peers_none(), selecting(), make_uint4(0, 0, 0, 0), false,
                                                  {output(b).slot});
     }
     __device__ __forceinline__ void merge_whole(int32_t b, int32_t length) const {
-        const topk_row<FUSED_THREADS> from = {fused_row(a, b), (const char *)table(b), selecting().pages, length,
+        const row_of from = {fused_row(a, b), (const char *)table(b), selecting().pages, length,
                                               (int32_t)threadIdx.x * 4, ROUND, (length + ROUND - 1) / ROUND};
+        from.write_end();
         if (length <= ROUND)
             finish<1, false>(from, b);
         else if (length <= 4 * ROUND)
             finish<4, false>(from, b);
         else
-            finish<topk_row<FUSED_THREADS>::CACHED, true>(from, b);
+            finish<row_of::CACHED, true>(from, b);
     }
     __device__ __forceinline__ void merge_lists(int32_t b, const fused_pieces &p) const {
         const list_row row(list(p.list), p.count * a.room);

@@ -1,7 +1,7 @@
 /* index_select/two_step: scores to memory, then a selection from there: two kernels, as the peers do it. The scores are those of
  * indexer/live as it stands; the selection is that of topk/cluster, or where there are no clusters of topk/radix.
  * Moves each live key once, q once a block and request, 4 bytes a live entry to memory and back; the workspace is as wide as
- * max_ctx, but is touched for live entries alone.
+ * max_ctx, but is touched for live entries alone: the selection waits for a length before it reads scores.
  * Limit: the memory's rate for keys; then the selection, during which the tensor cores idle.
  */
 #include "kernel.h"
@@ -16,6 +16,8 @@
 #include "index_select.h"
 #include "topk/cluster.cuh"
 #include "topk/radix.cuh"
+
+enum { OVERLAP };  /* tunable */
 
 struct two_step_state {
     void *scores, *select;
@@ -39,7 +41,7 @@ static int two_step_open(const struct problem *p, const struct device *d, void *
     two_step_state *s = (two_step_state *)calloc(1, sizeof *s);
     int error = s ? scores.open(p, d, &s->scores) : cudaErrorMemoryAllocation;
     if (error == cudaSuccess && d->sm >= 90)
-        error = cluster_open(d, &s->select);
+        error = cluster_open<true>(d, &s->select);
     if (error != cudaSuccess && s) {
         two_step_close(s);
         s = NULL;
@@ -76,14 +78,16 @@ static int two_step_launch(const struct call *call) {
     const topk_args select = {logits, t[INDEXER_PAGE_TABLE], t[INDEXER_LENGTH], t[INDEX_SELECT_SLOT], width,
         (int32_t)dim[INDEX_SELECT_K]};
     const void *state = ((const two_step_state *)call->state)->select;
-    return state ? cluster_launch(select, batch, call->device, state, 0, 8192, call->stream)
-                 : radix_launch(select, batch, call->device, call->stream);
+    return state ? cluster_launch<true>(select, batch, call->device, state, 0, 8192, call->tune[OVERLAP], call->stream)
+                 : radix_launch<true>(select, batch, call->device, call->stream);
 }
 
 KERNEL = {
     FOR_OP(index_select),
-    .note = "indexer/live's scores to memory, then the selection of topk/cluster: the composed baseline",
+    .note = "indexer/live's scores to memory, then the selection of topk/cluster: the composed baseline; `overlap`: which begins "
+            "during the scores' end",
     .engine = CUDA,
+    .tunable = {{"overlap", {0}, 0, 1}},
     .workspace = workspace,
     .open = two_step_open,
     .close = two_step_close,

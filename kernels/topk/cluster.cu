@@ -26,7 +26,7 @@ static const char *describe(void *state, char *ret, size_t size) {
 
 static int launch(const struct call *call) {
     return cluster_launch(topk_args_of(call), (int32_t)call->problem->dim[TOPK_BATCH], call->device, call->state,
-        call->tune[CLUSTER], call->tune[ALONE], call->stream);
+        call->tune[CLUSTER], call->tune[ALONE], false, call->stream);
 }
 
 KERNEL = {

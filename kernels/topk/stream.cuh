@@ -58,8 +58,8 @@ template <int THREADS> struct stream_row {
     }
 };
 
-template <int THREADS, bool WRITTEN> struct topk_stream {
-    using row_of = topk_row<THREADS, WRITTEN>;
+template <int THREADS> struct topk_stream {
+    using row_of = topk_row<THREADS>;
     using border_of = select_border<THREADS, peers_none, 0>;
     static constexpr int WARPS = THREADS / WARP, PIECE = 6;  /* rounds a piece */
     static constexpr int CACHED = stream_row<THREADS>::CACHED;

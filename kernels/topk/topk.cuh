@@ -29,16 +29,9 @@ static __device__ __forceinline__ void copy4_async(void *shared, const void *glo
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(shared)), "l"(global) : "memory");
 }
 
-static __device__ __forceinline__ uint32_t load4_once(const void *p) {
-    uint32_t v;
-    asm volatile("ld.global.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(p));
-    return v;
-}
-
 /* Row b, as its blocks share it out: a round is 4 entries of each thread, block after block. The pages of the first rounds are
- * copied to shared memory, where they wait to be needed; the same rounds' keys are kept in registers.
- * WRITTEN: by another kernel or block, and up to the length alone: nothing past it is read, not even to be dropped. */
-template <int THREADS, bool WRITTEN = false> struct topk_row {
+ * copied to shared memory, where they wait to be needed; the same rounds' keys are kept in registers. */
+template <int THREADS> struct topk_row {
     static constexpr int CACHED = THREADS > 512 ? 4 : 14, ROUND = THREADS * 4;  /* as many as there are registers for */
     static constexpr int ROUND_PAGES = ROUND / TOPK_PAGE, PAGE_THREADS = THREADS / ROUND_PAGES;
 
@@ -53,14 +46,16 @@ template <int THREADS, bool WRITTEN = false> struct topk_row {
         return first + round * step;
     }
     __device__ __forceinline__ uint4 load(int round) const {
-        const char *const from = score + (int64_t)entry(round) * 4;
-        if constexpr (WRITTEN) {
-            const int32_t left = length - entry(round);
-            if (left < 4)
-                return make_uint4(left > 0 ? load4_once(from) : NAN_BITS, left > 1 ? load4_once(from + 4) : NAN_BITS,
-                                  left > 2 ? load4_once(from + 8) : NAN_BITS, NAN_BITS);
-        }
-        return load16_once(from);
+        return load16_once(score + (int64_t)entry(round) * 4);
+    }
+    /* Of a row that somebody wrote up to its length: the rest of the 16 bytes that it ends in, by the thread that will load them.
+     * Nothing further on is looked at. The step is a power of two. */
+    __device__ __forceinline__ void write_end(void) const {
+        const int32_t last = length / 4 * 4;
+        if (length > last && (last & (step - 1)) == first)
+#pragma unroll 1
+            for (const char *to = score + (int64_t)length * 4; (uintptr_t)to % 16; to += 4)
+                asm volatile("st.global.u32 [%0], %1;" ::"l"(to), "r"(NAN_BITS) : "memory");
     }
     /* NaN past the end. */
     __device__ __forceinline__ uint4 masked(uint4 bits, int round) const {
@@ -112,10 +107,10 @@ template <int THREADS> struct topk_shared {
 
 /* All that is known to come: up to CACHED rounds, or MORE, of which round 0 may have been loaded already. Keys are counted as they
  * come. */
-template <int THREADS, int CACHED, bool MORE, class PEERS, bool WRITTEN>
-static __device__ __forceinline__ void topk_finish(const topk_args &a, const topk_row<THREADS, WRITTEN> &row, const PEERS &peers,
+template <int THREADS, int CACHED, bool MORE, class PEERS>
+static __device__ __forceinline__ void topk_finish(const topk_args &a, const topk_row<THREADS> &row, const PEERS &peers,
     topk_shared<THREADS> &sh, uint4 round0, bool early, topk_slots out) {
-    selection<THREADS, CACHED, MORE, PEERS, topk_row<THREADS, WRITTEN>, topk_slots> s = {{sh.select, peers}, row, out};
+    selection<THREADS, CACHED, MORE, PEERS, topk_row<THREADS>, topk_slots> s = {{sh.select, peers}, row, out};
     s.cache[0] = round0;
 #pragma unroll
     for (int j = 0; j < CACHED; j++)
@@ -139,8 +134,8 @@ static __device__ __forceinline__ void topk_finish(const topk_args &a, const top
 
 /* Rows that registers can't hold, of more than 4 rounds: what they can't is read again whenever it is looked at. */
 struct topk_again {
-    template <int THREADS, class PEERS, bool WRITTEN>
-    __device__ __forceinline__ void operator()(const topk_args &a, const topk_row<THREADS, WRITTEN> &row, const PEERS &peers,
+    template <int THREADS, class PEERS>
+    __device__ __forceinline__ void operator()(const topk_args &a, const topk_row<THREADS> &row, const PEERS &peers,
         topk_shared<THREADS> &sh, uint4 round0, bool early, topk_slots out) const {
         topk_finish<THREADS, topk_row<THREADS>::CACHED, true>(a, row, peers, sh, round0, early, out);
     }
@@ -156,11 +151,11 @@ static __device__ __forceinline__ void topk_wait_kernel(void) {
 /* Row b by this block and its peers. eager: round 0 is loaded beside the length, not after it, and what lies past the length is
  * dropped unseen: worth a wait, and at most 16 KB of a block. alone: rows up to this length are left to block 0. What happens
  * depends on the length, never on what the row has room for. longer: what takes rows of more than 4 rounds.
- * WRITTEN: by the kernel before, whose end need not have come yet; there is no guess then. */
+ * WRITTEN: up to the length, by the kernel before, whose end need not have come yet; there is no guess then. */
 template <bool WRITTEN = false, int THREADS, class PEERS, class LONGER = topk_again>
 static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b, PEERS peers, topk_shared<THREADS> &sh,
     bool eager, int32_t alone, const LONGER &longer = {}) {
-    using row_of = topk_row<THREADS, WRITTEN>;
+    using row_of = topk_row<THREADS>;
     const int32_t begin = (int32_t)peers.rank() * row_of::ROUND;
     row_of row = {(const char *)a.score.p + b * a.score.stride, (const char *)a.page_table.p + b * a.page_table.stride, sh.pages,
         0, begin + (int32_t)threadIdx.x * 4, (int32_t)peers.count() * row_of::ROUND, 0};
@@ -188,6 +183,8 @@ static __device__ __forceinline__ void topk_select(const topk_args &a, int64_t b
             peers.alone();
             row.step = row_of::ROUND;
         }
+    if constexpr (WRITTEN)
+        row.write_end();
     /* All blocks of a row take the same branch. */
     row.n = (int32_t)((uint32_t)max(row.length - begin + row.step - 1, 0) / (uint32_t)row.step);
     if (row.length <= row.step)
