@@ -181,6 +181,7 @@ void breakdown_make(const struct recording *r, struct breakdown *b)
         judge_launch(r, b, a + first, kept - first, whole);
     }
     if (seen < r->launches) b->missing += (int64_t)(r->launches - seen) * r->nodes;
+    else b->unmatched += (int64_t)(seen - r->launches) * r->nodes;   /* of a graph of ours, but nobody of us launched it */
     free(a);
     b->kernels_per_call = b->used ? (double)b->kernels / ((double)b->used * b->calls) : NAN;
     if (b->used < b->launches && !b->used) b->kernels_per_call = 0;

@@ -74,6 +74,7 @@ static void put_breakdown(struct csv_out *out, const struct profile_files *f, co
     const struct breakdown *b)
 {
     int64_t calls = (int64_t)b->used * b->calls;
+    if (*b->failed) return;   /* why is in counters.csv: shares of what was not seen whole are nobody's */
     for (int i = 0; i < b->n; i++) {
         const struct part *p = &b->part[i];
         put_key(out, f, row);
@@ -98,7 +99,7 @@ static void put_whole_if(struct csv_out *out, bool there, int64_t value)
 static void put_head(struct csv_out *out, const struct row *row, const struct profile *p)
 {
     const struct breakdown *b = &p->replay;
-    bool traced = b->launches > 0;
+    bool traced = b->launches > 0, eager = p->eager.launches > 0 && !*p->eager.failed;
     const int64_t health[] = {b->records, b->dropped, b->zero_time, b->reversed, b->unmatched, b->missing, b->duplicates,
         b->launches, b->used, b->mapped};
     csv_real(out, row->t_med_ns), csv_real(out, profile_flop(row)), csv_real(out, row->bytes);
@@ -106,9 +107,9 @@ static void put_head(struct csv_out *out, const struct row *row, const struct pr
     csv_real(out, traced ? breakdown_call_ns(b) : NAN), csv_real(out, traced ? b->untraced_ns : NAN);
     csv_real(out, traced ? b->ratio : NAN);
     csv_real(out, traced ? (breakdown_call_ns(b) - b->untraced_ns) / b->kernels_per_call : NAN);
-    csv_real(out, p->eager.launches ? breakdown_call_ns(&p->eager) : NAN);
+    csv_real(out, eager ? breakdown_call_ns(&p->eager) : NAN);
     csv_real(out, traced ? b->kernels_per_call : NAN);
-    put_whole_if(out, p->eager.launches > 0, p->eager.kernels);
+    put_whole_if(out, eager, p->eager.kernels);
     for (int i = 0; i < COUNT(health); i++) put_whole_if(out, traced, health[i]);
 }
 
@@ -121,7 +122,9 @@ static void put_tail(struct csv_out *out, const struct row *row, const struct pr
     csv_real(out, p->read_B), csv_real(out, p->write_B), csv_whole(out, row->workspace_B);
     csv_real(out, d.workspace_B), csv_real(out, d.l2_reread), csv_real(out, d.dram_reread);
     csv_real(out, d.pct_read_ceiling), csv_real(out, d.pct_matrix_ceiling), csv_real(out, d.flop_per_B);
-    const char *said[] = {p->note, p->counters.why, d.why};
+    char eager[200] = "";
+    if (*p->eager.failed) text(eager, sizeof eager, "launch outside of a graph: %s", p->eager.failed);
+    const char *said[] = {p->note, eager, p->counters.why, d.why};
     size_t n = 0;
     *why = 0;
     for (int i = 0; i < COUNT(said); i++)

@@ -72,7 +72,7 @@ static void put_tree(FILE *out, const struct breakdown *b)
 static void put_health(FILE *out, const struct profile *p, const struct report_options *o)
 {
     const struct breakdown *b = &p->replay, *e = &p->eager;
-    char words[400] = "", number[32];
+    char words[600] = "", number[32];
     add(words, sizeof words, "%s a call", ns_text(breakdown_call_ns(b), number, sizeof number));
     add_if(words, sizeof words, b->ratio, "%s of untraced", ratio_text(b->ratio, number, sizeof number));
     add(words, sizeof words, ", %lld records of %d launches", (long long)b->records, b->launches);
@@ -81,7 +81,8 @@ static void put_health(FILE *out, const struct profile *p, const struct report_o
         {"reversed", b->reversed}, {"foreign", b->unmatched}, {"missing", b->missing}, {"double", b->duplicates}};
     for (int i = 0; i < COUNT(faults); i++)
         if (faults[i].n) add(words, sizeof words, ", %lld %s", (long long)faults[i].n, faults[i].name);
-    if (e->launches && e->used) {
+    if (*e->failed) add(words, sizeof words, "; the eager launch is not believed: %s", e->failed);
+    else if (e->launches && e->used) {
         add(words, sizeof words, "; eager %s", ns_text(breakdown_call_ns(e), number, sizeof number));
         if (e->kernels != (int64_t)b->kernels_per_call) add(words, sizeof words, " with %lld kernels", (long long)e->kernels);
     }

@@ -6,12 +6,16 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base.h"
 #include "breakdown.h"
+#include "csv.h"
 #include "machine.h"
 #include "profile.h"
+#include "profile_files.h"
+#include "report_profile.h"
 #include "row.h"
 
 enum { LAUNCHES = 20, CALLS = 2, NODES = 3 * CALLS, RECORDS = LAUNCHES * NODES };
@@ -205,6 +209,22 @@ static void foreign_records(void **state)
     assert_string_not_equal(b.failed, "");
 }
 
+/* A whole launch more than was made: somebody else replays our graph, or the tracer was on too early. */
+static void one_launch_too_many(void **state)
+{
+    (void)state;
+    struct stream s;
+    make(&s);
+    for (int i = 0; i < NODES; i++) {
+        s.a[s.r.n] = s.a[i];
+        s.a[s.r.n].correlation = 99;
+        s.a[s.r.n].start_ns += 5000000, s.a[s.r.n++].end_ns += 5000000;
+    }
+    struct breakdown b = analyse(&s);
+    assert_int_equal(b.unmatched, NODES);
+    assert_non_null(strstr(b.failed, "belong to no launch"));
+}
+
 /* Three kernels in two calls can't be the same in each. */
 static void kernels_divide(void **state)
 {
@@ -308,6 +328,138 @@ static void derived_from_counters(void **state)
     assert_true(d.l2_reread == 3 && fabs(d.pct_read_ceiling - 50) < 1e-9);
 }
 
+/* What a tracer of a device refuses, or says that it lost. */
+static struct fake_tracer {
+    const char *why;
+    int         begun, counted;
+} tracer;
+
+static int trace_begin(struct dev *dev, char *why, size_t size)
+{
+    (void)dev;
+    tracer.begun++;
+    return tracer.why ? text(why, size, "%s", tracer.why), 39 : 0;
+}
+
+/* Nothing but a dropped record. */
+static int trace_end(struct dev *dev, struct recording *ret, char *why, size_t size)
+{
+    (void)dev, (void)why, (void)size;
+    ret->activity = must_alloc(1, sizeof *ret->activity), ret->dropped = 1;
+    return 0;
+}
+
+static int trace_count(struct dev *dev, enqueue_fn *enqueue, void *arg, struct counters *ret)
+{
+    (void)dev;
+    counters_clear(ret);
+    ret->dram_read_B = 4096, ret->passes = 1;
+    tracer.counted++;
+    return enqueue(arg);
+}
+
+static int launch_nothing(const struct call *call) { (void)call; return 0; }
+static void no_step(void *arg, const char *what) { (void)arg, (void)what; }
+
+/* Profiles a kernel on that tracer. */
+static struct profile *profiled(const char *why)
+{
+    static const struct trace_ops ops = {trace_begin, trace_end, trace_count};
+    static const struct kernel kernel = {.name = "toy/k", .launch = launch_nothing};
+    struct workload w = {.dev = dev_open_host(), .sets = 8, .ring = must_alloc(8 * MAX_TENSORS, sizeof(struct arg))};
+    struct bound bound = {.w = &w, .kernel = &kernel};
+    struct profile *ret = must_alloc(1, sizeof *ret);
+    w.dev->machine.engine = CUDA, w.dev->trace = &ops;
+    tracer = (struct fake_tracer){.why = why};
+    assert_int_equal(profile_run(&bound, 100, 0, no_step, NULL, ret), 0);   /* the row goes on, whatever the tracer says */
+    free(w.ring);
+    w.dev->ops->close(w.dev);
+    return ret;
+}
+
+/* What stands in the run's two files, and on the screen. */
+static char *written(const struct profile *p, const char *file)
+{
+    char folder[] = "/tmp/kbench-profile-XXXXXX", path[100], *ret;
+    struct machine machine = {.engine = CUDA};
+    struct profile_files files;
+    struct row row = measured(100);
+    size_t size;
+    strcpy(row.op, "toy"), strcpy(row.kernel, "toy/k");
+    if (!file) {
+        struct report_options options = {.width = 80};
+        FILE *f = open_memstream(&ret, &size);
+        report_profile(f, &row, p, &machine, &options);
+        fclose(f);
+        return ret;
+    }
+    assert_non_null(mkdtemp(folder));
+    struct runfolder run = {.path = ""};
+    text(run.path, sizeof run.path, "%s", folder);
+    assert_int_equal(profile_files_open(&files, &run, false), 0);
+    assert_int_equal(profile_files_write(&files, &row, p, &machine), 0);
+    profile_files_close(&files);
+    assert_int_equal(file_read(text(path, sizeof path, "%s/%s", folder, file), &ret, &size), 0);
+    unlink(text(path, sizeof path, "%s/breakdown.csv", folder)), unlink(text(path, sizeof path, "%s/counters.csv", folder));
+    rmdir(folder);
+    return ret;
+}
+
+static int lines_of(const char *words)
+{
+    int n = 0;
+    for (; *words; words++) n += *words == '\n';
+    return n;
+}
+
+/* Another tool has the tracer: the row keeps its times by events and its counters, and says why there is no breakdown. */
+static void held_by_another_tool(void **state)
+{
+    const char *why = "another tool holds CUPTI (nsys, ncu, a debugger?); events alone are used beside it";
+    struct profile *p = profiled(why);
+    char *counters = written(p, "counters.csv"), *parts = written(p, "breakdown.csv"), *screen = written(p, NULL);
+    (void)state;
+    assert_string_equal(p->note, why);
+    assert_true(p->replay.launches == 0 && p->eager.launches == 0 && tracer.begun == 1 && tracer.counted == 1);
+    assert_true(p->counters.dram_read_B > 0 && !*p->replay.failed);
+    assert_int_equal(lines_of(parts), 1);
+    assert_int_equal(lines_of(counters), 2);
+    assert_non_null(strstr(counters, why));
+    assert_non_null(strstr(screen, "no trace: another tool holds CUPTI"));
+    free(counters), free(parts), free(screen), free(p);
+}
+
+/* A breakdown that does not hold leaves no shares behind, only why. */
+static void what_failed_is_not_written(void **state)
+{
+    struct profile *p = profiled(NULL);
+    char *counters = written(p, "counters.csv"), *parts = written(p, "breakdown.csv"), *screen = written(p, NULL);
+    (void)state;
+    assert_string_equal(p->replay.failed, "the tracer dropped 1 records");
+    assert_string_equal(p->eager.failed, "the tracer dropped 1 records");
+    assert_int_equal(lines_of(parts), 1);
+    assert_non_null(strstr(counters, "the tracer dropped 1 records"));
+    assert_non_null(strstr(counters, "launch outside of a graph: the tracer dropped 1 records"));
+    assert_non_null(strstr(screen, "the breakdown does not hold: the tracer dropped 1 records"));
+    free(counters), free(parts), free(screen), free(p);
+
+    struct stream s;   /* whole but for one dropped record: parts are there, and not for anybody's use */
+    p = must_alloc(1, sizeof *p);
+    counters_clear(&p->counters);
+    make(&s);
+    s.r.dropped = 1;
+    breakdown_make(&s.r, &p->replay);
+    parts = written(p, "breakdown.csv");
+    assert_int_equal(p->replay.n, 3);
+    assert_int_equal(lines_of(parts), 1);
+    free(parts);
+    make(&s);
+    breakdown_make(&s.r, &p->replay);
+    parts = written(p, "breakdown.csv");
+    assert_int_equal(lines_of(parts), 1 + 3 + 3);
+    free(parts), free(p);
+}
+
 /* A pass of the counters is about a tenth of a second, at least a call; parts are equal and leave out next to nothing. */
 static void passes_are_short(void **state)
 {
@@ -336,9 +488,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adds_up), cmocka_unit_test(order_is_nothing), cmocka_unit_test(one_kernel_inside_another),
         cmocka_unit_test(dropped), cmocka_unit_test(faulty_records), cmocka_unit_test(whole_buffers),
-        cmocka_unit_test(foreign_records), cmocka_unit_test(kernels_divide), cmocka_unit_test(ratio_to_untraced),
+        cmocka_unit_test(foreign_records), cmocka_unit_test(one_launch_too_many),
+        cmocka_unit_test(kernels_divide), cmocka_unit_test(ratio_to_untraced),
         cmocka_unit_test(derived_from_counters), cmocka_unit_test(many_names), cmocka_unit_test(short_names),
-        cmocka_unit_test(passes_are_short),
+        cmocka_unit_test(passes_are_short), cmocka_unit_test(held_by_another_tool), cmocka_unit_test(what_failed_is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
