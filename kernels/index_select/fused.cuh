@@ -180,13 +180,14 @@ template <class S> struct fused_block {
         to.pad(s.run((uint32_t)a.k, false), (uint32_t)a.k);
     }
 
-    /* By one thread, once all that its block wrote is visible to it: is this the last of `all`? */
+    /* By one thread, once all that its block wrote is visible to it: is this the last of `all`? Releases and acquires in one; two
+     * __threadfence(), which order more than that, would each wait for memory as long. */
     __device__ __forceinline__ bool arrive(int32_t b, int32_t all) const {
-        __threadfence();
-        const bool is_last = atomicAdd(a.arrived + b, 1u) + 1 == (uint32_t)all;
+        uint32_t before;
+        asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(a.arrived + b) : "memory");
+        const bool is_last = before + 1 == (uint32_t)all;
         if (is_last)
             a.arrived[b] = 0;
-        __threadfence();
         return is_last;
     }
 
