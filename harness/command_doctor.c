@@ -11,11 +11,14 @@
 #include "calibrate.h"
 #include "commands.h"
 #include "floors.h"
+#include "format.h"
 #include "lock.h"
 #include "report.h"
 #include "runfolder.h"
 #include "supervisor.h"
 #include "version.h"
+
+enum { WIDTH = 80 };
 
 static volatile sig_atomic_t interrupted;
 
@@ -61,30 +64,40 @@ static void show_program(FILE *out, const char *name, const char *command, const
     fprintf(out, "  %-12s  %-9s  %s\n", name, *line ? "found" : "not found", *line ? line : for_what);
 }
 
+static void show_line(FILE *out, const char *words)
+{
+    fputs("  ", out);
+    wrap_words(out, WIDTH, 2, 4, words);
+}
+
 static void show_spins(FILE *out, const struct machine *m)
 {
+    char words[400];
     int wrong = 0;
-    fputs("  timer check:", out);
+    size_t n = strlen(text(words, sizeof words, "timer check:"));
     for (int i = 0; i < SPINS; i++) {
         char asked[24], read[24];
-        fprintf(out, "%s spin of %s reads %s", i ? "," : "", ns_text(spin_asked_ns[i], asked, sizeof asked),
-                ns_text(m->spin_ns[i], read, sizeof read));
+        n += strlen(text(words + n, sizeof words - n, "%s spin of %s reads %s", i ? "," : "",
+            ns_text(spin_asked_ns[i], asked, sizeof asked), ns_text(m->spin_ns[i], read, sizeof read)));
         wrong += !spin_right(spin_asked_ns[i], m->spin_ns[i]);
     }
+    show_line(out, words);
     if (wrong)
-        fprintf(out, "\n  timer WRONG: %d of %d are off by more than 5 %% and 0.1 us; is the machine busy?\n\n", wrong, SPINS);
-    else fputs("\n  timer right: all within 5 % or 0.1 us\n\n", out);
+        show_line(out, text(words, sizeof words, "timer WRONG: %d of %d are off by more than 5 %% and 0.1 us; is the machine busy?",
+            wrong, SPINS));
+    else show_line(out, "timer right: all within 5 % or 0.1 us");
+    fputc('\n', out);
 }
 
 static void show_machine(FILE *out, const struct machine *m)
 {
-    struct report_options options = {.width = 80};
-    char floor[24], event[24], latency[24];
+    struct report_options options = {.width = WIDTH};
+    char floor[24], event[24], latency[24], words[300];
     report_machine(out, m, &options);
-    fprintf(out, "  %s\n  timer floors: empty kernel %s as rows are timed, %s %s; one block's latency %s\n", m->features,
-            ns_text(m->ceilings.floor_ns, floor, sizeof floor), m->engine == CUDA ? "between two events"
-                : "resolution of the clock",
-            ns_text(m->ceilings.event_ns, event, sizeof event), ns_text(m->ceilings.latency_ns, latency, sizeof latency));
+    show_line(out, m->features);
+    show_line(out, text(words, sizeof words, "timer floors: empty kernel %s as rows are timed, %s %s; one block's latency %s",
+        ns_text(m->ceilings.floor_ns, floor, sizeof floor), m->engine == CUDA ? "between two events" : "resolution of the clock",
+        ns_text(m->ceilings.event_ns, event, sizeof event), ns_text(m->ceilings.latency_ns, latency, sizeof latency)));
     show_spins(out, m);
 }
 
@@ -112,7 +125,8 @@ static bool show_engine(FILE *out, struct cli *cli, const char *device, int *ret
         if (cli->json) show_json(out, cli, &sv.hello.machine);
         else show_machine(out, &sv.hello.machine);
     } else if (!interrupted && !cli->json) {
-        fprintf(out, "no cuda engine: %s\n\n", sv.hello.why_not_cuda);
+        wrap_words(out, WIDTH, fprintf(out, "no cuda engine: "), 4, sv.hello.why_not_cuda);
+        fputc('\n', out);
     }
     if (there && !interrupted && cli->floors) {
         struct registry registry = registry_open(0, NULL);

@@ -10,6 +10,7 @@
 
 #include "base.h"
 #include "csv.h"
+#include "format.h"
 #include "identity.h"
 #include "noise_floors.h"
 #include "quiet.h"
@@ -116,9 +117,12 @@ static bool write_floors(const struct machine *machine, const struct floor *floo
 
 static void show(const struct group *group, const struct floor *floor)
 {
-    char what[200];
-    if (floor->n) printf("  %6.3f %%  %s  %s%s\n", floor->pct, floor->row.kernel, group_text(group, what, sizeof what),
-                         floor->disturbed ? "  (not quiet)" : "");
+    char what[200], words[320];
+    if (!floor->n) return;
+    text(words, sizeof words, "%s  %s%s", floor->row.kernel, group_text(group, what, sizeof what),
+        floor->disturbed ? "  (not quiet)" : "");
+    int column = printf("  %6.3f %%  ", floor->pct);
+    wrap_words(stdout, 80, column, column + 2, words);
     fflush(stdout);
 }
 
@@ -127,7 +131,7 @@ int floors_run(struct supervisor *sv, struct cli *cli, const struct registry *re
     struct plan plan = sweep_plan(cli, registry, &sv->hello.machine);
     struct floor *floor = NULL;
     int n = 0, worst = 0;
-    printf("noise floors: the same kernel twice in one group, largest difference of the medians of %d x %d rounds\n", REPEATS,
+    printf("noise floors: the same kernel twice in one group, largest difference of the\nmedians of %d x %d rounds\n", REPEATS,
            ROUNDS);
     for (int g = 0; g < plan.n && !*interrupted; g++)
         for (int from = 0, to; from < plan.group[g].n && !*interrupted; from = to) {

@@ -99,7 +99,7 @@ static void compare(struct findings *all, const struct gate *gate, const struct 
     f->floor_pct = fmax(noise_floor_pct(held->floors, kernel), noise_floor_pct(held->floors, over));
     if (f->floor_pct > 0) f->lo /= 1 + f->floor_pct / 100, f->hi *= 1 + f->floor_pct / 100;
     problem_of(kernel, f->what, sizeof f->what);
-    if (!(f->lo > 0) || !(f->hi >= f->lo)) {
+    if (!(f->lo > 0) || !(f->hi >= f->lo) || isinf(f->hi)) {
         text(f->why, sizeof f->why, "a row has no interval");
         return;
     }

@@ -28,6 +28,7 @@ static char *measured(const struct finding *f, char *ret, size_t size)
 {
     char ratio[32], lo[32], hi[32], floor[32];
     if (!isfinite(f->ratio)) return text(ret, size, "%s", "");
+    if (!isfinite(f->lo) || !isfinite(f->hi)) return text(ret, size, "%s, ", ratio_text(f->ratio, ratio, sizeof ratio));
     return text(ret, size, "%s (%s..%s%s%s), ", ratio_text(f->ratio, ratio, sizeof ratio), ratio_text(f->lo, lo, sizeof lo),
         ratio_text(f->hi, hi, sizeof hi), f->floor_pct > 0 ? ", noise floor " : "",
         f->floor_pct > 0 ? percent_text(f->floor_pct, floor, sizeof floor) : "");

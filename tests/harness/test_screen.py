@@ -9,7 +9,7 @@ import re
 import shutil
 import xml.etree.ElementTree
 
-from common import QUICK, SOURCE, TINY, environment, expect, expect_exit, identity, kbench, main, read_rows
+from common import QUICK, SMALL, SOURCE, TINY, environment, expect, expect_exit, identity, kbench, main, read_rows
 
 
 def sweep_leaves_a_whole_run(folder):
@@ -177,6 +177,25 @@ def doctor(folder):
     for word in ("host", "GB/s", "gnuplot"):
         expect(word in done.stdout, f"no word of {word}", done)
     json.loads(kbench("doctor", "--device", "host", "--json").stdout)
+    for line in (done.stdout + kbench("doctor").stdout).splitlines():
+        expect(len(line) <= 80, f"{len(line)} columns: {line}")
+
+
+def floors(folder):
+    """doctor --floors: every repeat of every row counts, and the file says of which device it is."""
+    for name in ("sweeps", "plots"):
+        os.symlink(os.path.join(SOURCE, name), os.path.join(folder, name))
+    done = kbench("doctor", "--floors", "--device", "host", *SMALL[2:], "-a", "batch=1", "-k", "attn/host_mma,attn/host_perhead",
+                  env=environment(KBENCH_ROOT=folder))
+    expect_exit(done, 0)
+    for line in done.stdout.splitlines():
+        expect(len(line) <= 80 or line.startswith("written: "), f"{len(line)} columns: {line}")
+    with open(os.path.join(folder, "results", "runs", "doctor-host.json"), encoding="utf-8") as file:
+        learnt = json.load(file)
+    expect(learnt["device"] and [row["kernel"] for row in learnt["rows"]] == ["attn/host_mma", "attn/host_perhead"], f"{learnt}")
+    for row in learnt["rows"]:
+        expect(len(row["ratios"]) == 3, f"not three repeats: {row}", done)
+        expect(abs(100 * max(abs(ratio - 1) for ratio in row["ratios"]) - row["floor_pct"]) < 1e-6, f"not the largest: {row}")
 
 
 def report_and_plot(folder):
@@ -241,5 +260,5 @@ def default_folder(folder):
 
 
 main(sweep_leaves_a_whole_run, check_times_nothing, reference_seconds, one_row, wrapped_tool_has_the_last_word, seeds_repeat,
-     seeds_side_by_side, dry_run_runs_nothing, lists, help_for_all, doctor, report_and_plot, comma_locale, rows_go_through_csv,
-     no_overwriting, default_folder)
+     seeds_side_by_side, dry_run_runs_nothing, lists, help_for_all, doctor, floors, report_and_plot, comma_locale,
+     rows_go_through_csv, no_overwriting, default_folder)

@@ -176,6 +176,8 @@ static void test_verdicts(void **state)
     assert_int_equal(pair(5000, 0.01, "noisy", true), GATE_OPEN);
     assert_int_equal(pair(NAN, 0.01, "", false), GATE_BROKEN);       /* no time is no pass */
     assert_int_equal(pair(5000, NAN, "", false), GATE_OPEN);
+    assert_int_equal(pair(5000, 1, "", false), GATE_OPEN);         /* from 0 on: no interval */
+    assert_int_equal(pair(INFINITY, 0.01, "", false), GATE_OPEN);
 }
 
 #define FLOORS(rows) "{\"schema\": 1, \"device\": \"H200\", \"uuid\": \"GPU-1\", \"rows\": [" rows "]}"
