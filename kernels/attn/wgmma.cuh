@@ -109,7 +109,8 @@ template <class S> static __device__ __forceinline__ void wgmma_init(wgmma_share
     __syncthreads();
 }
 
-/* By a warp whose lanes are all done with what the barrier guards. */
+/* By a warp whose lanes are all done with what the barrier guards. One arrives for all: the warp's barrier orders their accesses
+ * before that arrival, and so before what comes behind the wait. (It may be no instruction, where the warp runs as one.) */
 static __device__ __forceinline__ void wgmma_arrive(const uint64_t &barrier) {
     __syncwarp();
     if (lane_id() == 0)

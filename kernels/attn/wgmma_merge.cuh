@@ -10,7 +10,9 @@ template <class S, int C> struct wgmma_merge {
     static constexpr int N = ATTN_D / 8 / C, BLOCK_BYTES = WARP * 16, WARP_BYTES = N * BLOCK_BYTES, PART_BYTES = 4 * WARP_BYTES;
     static_assert(C * PART_BYTES <= S::STAGES * S::STAGE_BYTES && N % 4 == 0, "no such cluster");
 
-    /* By all threads of the cluster, once their block reads nothing of its ring any more; by all again when everything is sent. */
+    /* By all threads of the cluster, once their block reads nothing of its ring any more; by all again when everything is sent.
+     * What others then store there comes behind the products' reads, which ended in a wgmma_wait that is a fence of their proxy
+     * too, and behind the copies, which those who began them have waited for. */
     static __device__ __forceinline__ void meet() {
         wgmma_cluster_sync();
     }
