@@ -135,13 +135,20 @@ static void resume_rows(struct runfolder *folder, const struct runfolder_options
         die(EXIT_ENVIRONMENT, "%s: can't be cut after its last whole row: %s", path, strerror(errno));
 }
 
-/* Samples are written before their row: a kill may leave some whose row is measured again. */
-static void resume_samples(const struct runfolder *folder)
+/* Samples, and what a profile says, are written before their row: a kill may leave some whose row is measured again, or half a
+ * line. */
+static void resume_lines(const struct runfolder *folder)
 {
+    static const struct {
+        const char   *name;
+        enum csv_file file;
+    } of[] = {{"samples.csv", CSV_samples}, {"breakdown.csv", CSV_breakdown}, {"counters.csv", CSV_counters}};
     char path[600], error[700];
-    text(path, sizeof(path), "%s/samples.csv", folder->path);
-    if (exists(folder->path, "samples.csv") && samples_keep(path, &folder->done, error, sizeof(error)))
-        die(EXIT_USAGE, "%s; move it away, then resume", error);
+    for (int i = 0; i < COUNT(of); i++) {
+        text(path, sizeof(path), "%s/%s", folder->path, of[i].name);
+        if (exists(folder->path, of[i].name) && lines_keep(path, of[i].file, &folder->done, error, sizeof(error)))
+            die(EXIT_USAGE, "%s; move it away, then resume", error);
+    }
 }
 
 void runfolder_open(struct runfolder *folder, const struct runfolder_options *options)
@@ -174,7 +181,7 @@ void runfolder_open(struct runfolder *folder, const struct runfolder_options *op
         clear_plots(folder->path);
     resume = resume && folder->done.bytes;
     if (resume)
-        resume_samples(folder);
+        resume_lines(folder);
     folder->rows = open_file(folder, "rows.csv", !resume);
     folder->samples = open_file(folder, "samples.csv", !resume);
     folder->log = open_file(folder, "log.txt", !options->resume);

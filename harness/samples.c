@@ -64,13 +64,15 @@ int samples_write(FILE *file, int n_dims, const char *const *dims, const struct 
 }
 
 /* Whether the record in `in`, under a header of `done`'s dims, belongs to a row of `done`. */
-static bool belongs(const struct csv_in *in, const struct table *done)
+static bool belongs(const struct csv_in *in, enum csv_file file, const struct table *done)
 {
     struct row key;
     char *const *cell = in->cell;
     row_clear(&key);
     text(key.op, sizeof(key.op), "%s", *cell++);
     text(key.kernel, sizeof(key.kernel), "%s", *cell++);
+    if (file != CSV_samples)
+        text(key.engine, sizeof(key.engine), "%s", *cell++);
     for (int d = 0; d < done->n_dims; d++, cell++) {
         if (**cell && key.n_dims < MAX_DIMS && !cell_dim(done->dims[d], *cell, &key.dim[key.n_dims].value))
             strcpy(key.dim[key.n_dims++].name, done->dims[d]);
@@ -86,13 +88,14 @@ static bool belongs(const struct csv_in *in, const struct table *done)
     return false;
 }
 
-static int keep(struct csv_in *in, const struct table *done, struct csv_out *out, const char **ret_why)
+static int keep(struct csv_in *in, enum csv_file file, const struct table *done, struct csv_out *out, const char **ret_why)
 {
-    int more, n = file_cells(CSV_samples, done->n_dims);
+    int more, n = file_cells(file, done->n_dims);
     for (bool header = true; (more = csv_next(in, ret_why)) > 0; header = false) {
-        if (header ? !file_header_is(in, CSV_samples, done) : in->n != n)
-            return *ret_why = "not the samples of the rows.csv beside it", -1;
-        if (!header && !belongs(in, done))
+        if (header ? !file_header_is(in, file, done) : in->n != n)
+            return *ret_why = file == CSV_samples ? "not the samples of the rows.csv beside it"
+                : "its columns are not those of this version and the rows.csv beside it", -1;
+        if (!header && !belongs(in, file, done))
             continue;
         for (int i = 0; i < n; i++)
             csv_text(out, in->cell[i]);
@@ -101,7 +104,7 @@ static int keep(struct csv_in *in, const struct table *done, struct csv_out *out
     return more;
 }
 
-int samples_keep(const char *path, const struct table *done, char *ret_error, size_t size)
+int lines_keep(const char *path, enum csv_file file, const struct table *done, char *ret_error, size_t size)
 {
     struct csv_in in;
     struct csv_out out = {0};
@@ -112,7 +115,7 @@ int samples_keep(const char *path, const struct table *done, char *ret_error, si
         text(ret_error, size, "%s: can't be read: %s", path, strerror(error));
         return error;
     }
-    error = keep(&in, done, &out, &why);
+    error = keep(&in, file, done, &out, &why);
     if (error) {
         text(ret_error, size, "%s:%d: %s", path, in.line, why);
     } else {

@@ -3,6 +3,7 @@
 #define KBENCH_SAMPLES_H
 
 #include <stdio.h>
+#include "file_columns.h"
 #include "runfolder.h"
 #include "table.h"
 
@@ -10,7 +11,8 @@
 int samples_write_header(FILE *, int n_dims, const char *const *dims);
 int samples_write(FILE *, int n_dims, const char *const *dims, const struct row *, int n, const struct sample *);
 
-/* Rewrites the file with the samples of the rows in `done` alone. 0, or non-zero with "file:line: why" in ret_error. */
-int samples_keep(const char *path, const struct table *done, char *ret_error, size_t size);
+/* Rewrites samples.csv, breakdown.csv or counters.csv with the whole lines of the rows in `done` alone. 0, or non-zero with
+ * "file:line: why" in ret_error. */
+int lines_keep(const char *path, enum csv_file, const struct table *done, char *ret_error, size_t size);
 
 #endif

@@ -57,14 +57,21 @@ def goes_on_and_begins_anew(folder):
     out = os.path.join(folder, "run")
     one = [*SHORT, "--no-plots"]
     expect_exit(kbench("profile", *TINY, *one, "--out", out), 0)
-    before = read(out, "counters.csv")
+    before, parts = read(out, "counters.csv"), read(out, "breakdown.csv")
     with open(os.path.join(out, "rows.csv"), encoding="utf-8") as file:
         lines = file.readlines()
-    with open(os.path.join(out, "rows.csv"), "w", encoding="utf-8") as file:
-        file.writelines(lines[:-1])
-    expect_exit(kbench("profile", *TINY, *one, "--resume", out), 0)
-    after = read(out, "counters.csv")
-    expect(after[:len(before)] == before and len(after) == len(before) + 1, f"{len(before)} lines, then {len(after)}")
+    for torn in "", "attn,attn/host_mma,host,1,8":   # killed before its row was written, and in the middle of a line
+        with open(os.path.join(out, "rows.csv"), "w", encoding="utf-8") as file:
+            file.writelines(lines[:-1])
+        for name in "counters.csv", "breakdown.csv":
+            with open(os.path.join(out, name), "a", encoding="utf-8") as file:
+                file.write(torn)
+        expect_exit(kbench("profile", *TINY, *one, "--resume", out), 0)
+        after = read(out, "counters.csv")
+        expect(len(after) == len(before) and after[:-1] == before[:-1], f"{len(before)} lines, then {len(after)}")
+        expect(sorted(map(key, after)) == sorted(map(key, before)), "a row has two lines, or none")
+        again = [(key(part), part["pass"], part["part"], part["name"]) for part in read(out, "breakdown.csv")]
+        expect(len(again) == len(set(again)) == len(parts), f"{len(parts)} parts, then {len(again)}")
     expect_exit(kbench("profile", *TINY, *one, "--out", out, "--force"), 0)
     expect(len(read(out, "counters.csv")) == len(before), "lines of an older run are left")
     expect_exit(kbench("sweep", *TINY, *one, "--out", out, "--force"), 0)

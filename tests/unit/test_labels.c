@@ -88,7 +88,7 @@ static void samples_hold_words(void **state)
     for (int i = 0; i < 2; i++) assert_int_equal(samples_write(file, COUNT(dims), dims, &row[i], 1, &sample), 0);
     fflush(file);
     assert_non_null(strstr(slurp(file, content, sizeof content), "scan,scan/host_live,2,8192,minus1,"));
-    assert_int_equal(samples_keep(path, &done, why, sizeof why), 0);   /* those of finished rows stay */
+    assert_int_equal(lines_keep(path, CSV_samples, &done, why, sizeof why), 0);   /* those of finished rows stay */
     freopen(path, "r", file);
     slurp(file, content, sizeof content);
     assert_non_null(strstr(content, ",unique,"));
