@@ -19,10 +19,11 @@ int lock_open(const char *const *folders, const char *name, char *ret_path, size
         struct stat found;
         if (!**folders) continue;
         text(ret_path, path_size, "%s/%s", *folders, name);
-        int fd = open(ret_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;   /* who made a pipe of that name would keep us waiting */
+        int fd = open(ret_path, O_RDWR | O_CREAT | flags, 0666);
         if (fd >= 0) fchmod(fd, 0666);                                      /* for the next user; refused where it isn't ours */
-        if (fd < 0) fd = open(ret_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);   /* another user's, in a folder with a sticky bit */
-        if (fd < 0) fd = open(ret_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0) fd = open(ret_path, O_RDWR | flags);   /* another user's, in a folder with a sticky bit */
+        if (fd < 0) fd = open(ret_path, O_RDONLY | flags);
         if (fd >= 0 && !fstat(fd, &found) && S_ISREG(found.st_mode)) return fd;
         text(ret_why, why_size, "%s: %s", ret_path, fd < 0 ? strerror(errno) : "not a file");
         if (fd >= 0) close(fd);

@@ -328,6 +328,33 @@ static void derived_from_counters(void **state)
     assert_true(d.l2_reread == 3 && fabs(d.pct_read_ceiling - 50) < 1e-9);
 }
 
+static int add_up(void *arg)
+{
+    volatile double sum = 0;
+    for (int i = 0; i < 2000000; i++) sum += i;
+    ++*(int *)arg;
+    return 0;
+}
+
+static int fails(void *arg) { ++*(int *)arg; return 5; }
+
+/* perf_event: figures where the kernel offers it, else none at all and why; and no counter stays open. */
+static void host_counters(void **state)
+{
+    struct counters c;
+    int runs = 0, before = dup(0), error = host_count(add_up, &runs, &c);
+    (void)state;
+    if (!error) {
+        assert_true(runs == 1 && c.passes == 1 && c.instructions > 2e6 && c.cycles > 1e5 && c.llc_misses >= 0 && !*c.why);
+        assert_int_equal(host_count(fails, &runs, &c), 5);
+    }
+    if (error) assert_true(runs == 0 && *c.why && c.passes == 0);
+    assert_true(isnan(c.instructions) && isnan(c.cycles) && isnan(c.llc_misses));
+    int after = dup(0);
+    assert_int_equal(after, before + 1);
+    close(before), close(after);
+}
+
 /* What a tracer of a device refuses, or says that it lost. */
 static struct fake_tracer {
     const char *why;
@@ -492,6 +519,7 @@ int main(void)
         cmocka_unit_test(kernels_divide), cmocka_unit_test(ratio_to_untraced),
         cmocka_unit_test(derived_from_counters), cmocka_unit_test(many_names), cmocka_unit_test(short_names),
         cmocka_unit_test(passes_are_short), cmocka_unit_test(held_by_another_tool), cmocka_unit_test(what_failed_is_not_written),
+        cmocka_unit_test(host_counters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,11 +192,32 @@ static void folders_in_turn(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* In a folder that all users share somebody may have made a pipe of that name, which only they can write. */
+static void a_pipe_is_no_lock(void **state)
+{
+    char folder[] = "/tmp/kbench-pipe-XXXXXX", path[200], why[200];
+    const char *const folders[] = {folder, NULL};
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chmod(folder, 0755), 0);
+    assert_int_equal(mkfifo(text(path, sizeof path, "%s/a.lock", folder), 0444), 0);
+    assert_int_equal(chmod(path, 0444), 0);
+    pid_t child = fork();
+    if (!child) {
+        if (!geteuid() && setuid(65534)) _exit(3);
+        alarm(5);
+        _exit(lock_open(folders, "a.lock", path, sizeof path, why, sizeof why) == -1 && strstr(why, "a.lock") ? 0 : 1);
+    }
+    assert_int_equal(end_of(child), 0);
+    unlink(path), rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_one_waits), cmocka_unit_test(waiting_ends_by_a_signal), cmocka_unit_test(a_killed_holder_lets_go),
         cmocka_unit_test(other_devices_do_not_wait), cmocka_unit_test(folders_in_turn),
+        cmocka_unit_test(a_pipe_is_no_lock),
     };
     char path[200];
     text(uuid, sizeof uuid, "test-%ld", (long)getpid());

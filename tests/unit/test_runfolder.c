@@ -327,6 +327,7 @@ static struct machine make_machine(void)
     strcpy(m.name, "NVIDIA \"H200\"");
     strcpy(m.uuid, "GPU-1");
     strcpy(m.driver, "580.159.04");
+    strcpy(m.mig, "1g.18gb");
     m.ceilings = (struct ceilings){4550.25, 4012.125, 742000.5, 0, NAN, 550};
     return m;
 }
@@ -347,6 +348,8 @@ static void test_env_comes_back(void **state)
     if (env_read(in_run("env.json"), &got, error, sizeof(error))) fail_msg("%s", error);
     assert_string_equal(got.name, m.name);
     assert_string_equal(got.driver, m.driver);
+    assert_string_equal(got.uuid, m.uuid);
+    assert_string_equal(got.mig, m.mig);
     assert_true(got.engine == CUDA && got.ordinal == 1 && got.facts.sm_count == 132 && got.facts.memory_bytes == 150ll << 30);
     assert_true(got.power_W == -1 && got.temperature_C == 31);
     assert_true(got.ceilings.read_GBps == 4550.25 && got.ceilings.matrix_GFLOPs == 742000.5);
@@ -367,10 +370,10 @@ static void test_a_run_is_of_one_device(void **state)
     assert_true(machine_same(&was, &is, why, sizeof why));
     strcpy(is.uuid, "GPU-2");
     assert_false(machine_same(&was, &is, why, sizeof why));
-    assert_string_equal(why, "NVIDIA \"H200\" (GPU-1), and this is NVIDIA \"H200\" (GPU-2)");
-    is = was, strcpy(is.mig, "1g.18gb");
+    assert_string_equal(why, "NVIDIA \"H200\" (GPU-1, MIG 1g.18gb), and this is NVIDIA \"H200\" (GPU-2, MIG 1g.18gb)");
+    is = was, *is.mig = 0;
     assert_false(machine_same(&was, &is, why, sizeof why));
-    assert_string_equal(why, "NVIDIA \"H200\" (GPU-1), and this is NVIDIA \"H200\" (GPU-1, MIG 1g.18gb)");
+    assert_string_equal(why, "NVIDIA \"H200\" (GPU-1, MIG 1g.18gb), and this is NVIDIA \"H200\" (GPU-1)");
     is = (struct machine){.engine = HOST, .name = "EPYC 9B45, 2 threads", .uuid = "host"};
     assert_false(machine_same(&was, &is, why, sizeof why));
     was = is, strcpy(was.name, "Xeon 8481C, 2 threads");
