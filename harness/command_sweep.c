@@ -145,6 +145,9 @@ int command_sweep(struct cli *cli)
 {
     struct lock lock;
     struct sweep_run run = {.cli = cli, .interrupted = &interrupted, .check_only = !strcmp(cli->command, "check")};
+    if (cli->wrap && !strcmp(cli->command, "profile"))
+        die(EXIT_USAGE, "profile --wrap: a tool before the worker has its one launch, and nothing is timed, traced or counted "
+            "beside it; use check --wrap, or profile without");
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     run.registry = registry_open(cli->plugins.n, (char *const *)cli->plugins.word);

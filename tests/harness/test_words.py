@@ -53,6 +53,7 @@ def command_line(folder):
     refused(folder, ["sweep", "nowhere.ini", *out], "nowhere.ini")
     refused(folder, ["sweep", "--resume", os.path.join(folder, "nowhere"), *SMALL])
     refused(folder, ["sweep", *TINY, *out], "KBENCH_SEDE", "KBENCH_SEED", env=environment(KBENCH_SEDE="3"))
+    refused(folder, ["profile", *TINY, *out, "--wrap", "env"], "nothing is timed, traced or counted", "use check --wrap")
     refused(folder, ["sweep", *TINY, "--plugin", os.path.join(folder, "nowhere.so"), *out], "nowhere.so")
 
 
