@@ -8,7 +8,7 @@
 #include "base.h"
 #include "library.h"
 
-enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, SENSOR_GPU = 0 };   /* NVML's numbers */
+enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, SENSOR_GPU = 0, MORE_THAN_ROOM = 7 };   /* NVML's numbers */
 
 struct process {               /* NVML's layout of version 2 and later */
     unsigned           pid;
@@ -102,7 +102,9 @@ static int32_t others_of(struct nvml *nvml)
 {
     struct process process[64];
     unsigned n = COUNT(process);
-    if (!nvml || !nvml->processes || nvml->processes(nvml->device, &n, process)) return -1;
+    if (!nvml || !nvml->processes) return -1;
+    int error = nvml->processes(nvml->device, &n, process);
+    if (error && !(error == MORE_THAN_ROOM && n > COUNT(process))) return -1;
     return n ? (int32_t)n - 1 : -1;   /* not even ours: the list is hidden */
 }
 
