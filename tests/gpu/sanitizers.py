@@ -52,9 +52,11 @@ VARIANTS = {
                         (["path=2", "cluster=2", "splits=2,4,8"], [])],
     "hc_pre/bf16_splitk": [(["splits=1,4"], [])],
     "index_select/fused": [(["whole=64"], ["batch=1", "ctx=12K", "max_ctx=16K", "ragged=1"])],
+    "index_select/two_step": [(["overlap=1"], [])],
     "indexer/live": [(["path=1,2,3,4"], [])],
     "indexer_fp8/live": [(["path=1,2,3,4,5"], [])],
     "topk/cluster": [(["cluster=2,8", "alone=1"], [])],
+    "topk/radix": [([], ["batch=2", "n=60K", "max_n=64K", "ragged=1", "scores=random,rising"])],
 }
 HARNESS = {"hash_kernel", "scatter_kernel", "fill_kernel", "poison_kernel", "canary_kernel", "spin_kernel", "empty_kernel"}
 # The reference of large problems is no kernel to check by name. It computes what --reference-s leaves to it beyond two items, for
