@@ -30,6 +30,7 @@ import time
 from sanitizer_tool import SUMMARY, TOOLS, VARIABLE, find
 
 OPTIONS = {"memcheck": ["--report-api-errors", "no"]}
+BACKTRACE = ["--show-backtrace", "device"]   # a host's one for each of thousands of reports takes longer than the form
 RESULTS = re.compile(r"^results: (right|wrong)", re.MULTILINE)
 
 
@@ -43,7 +44,7 @@ class Run:
     def __init__(self, options, line, tool):
         words = [options.waits, line["style"], line["form"]]
         if tool:
-            words = [options.sanitizer, "--tool", tool, *OPTIONS.get(tool, []), *options.more.split(), *words]
+            words = [options.sanitizer, "--tool", tool, *BACKTRACE, *OPTIONS.get(tool, []), *options.more.split(), *words]
         self.text, self.code, self.hangs, self.results, self.reports = "", 0, False, "", None
         self.skipped = time.monotonic() > options.end
         if self.skipped:
