@@ -292,7 +292,7 @@ static void plant(const char *root, const char *group, int held)
 {
     char path[300];
     FILE *file;
-    for (const char *p = group; (p = strchr(p + 1, '/'));)
+    for (const char *p = group; *p && (p = strchr(p + 1, '/'));)
         mkdir(text(path, sizeof path, "%s%.*s", root, (int)(p - group), group), 0700);
     mkdir(text(path, sizeof path, "%s%s", root, group), 0700);
     assert_non_null(file = fopen(text(path, sizeof path, "%s%s/cpu.stat", root, group), "w"));
