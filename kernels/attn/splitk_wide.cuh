@@ -61,11 +61,13 @@ static __device__ __forceinline__ void warp_arrive(uint32_t barrier) {
         barrier_arrive(barrier);
 }
 
+/* Each lane that scores arrives for `given`: sh.old is read by ordinary loads, and a checker of races follows that without knowing
+ * of warps. It takes no longer. */
 template <class S> static __device__ __forceinline__ void wide_init(mma_shared<S> &sh) {
     if (threadIdx.x == 0)
 #pragma unroll 1
         for (int buffer = 0; buffer < 2; buffer++) {
-            barrier_init(shared_address(&sh.given[buffer]), S::SCORERS);
+            barrier_init(shared_address(&sh.given[buffer]), S::QUERY);
             barrier_init(shared_address(&sh.taken[buffer]), S::WARPS);
         }
     mma_init(sh);
@@ -172,7 +174,7 @@ template <class S> struct wide_scorer {
             store8_shared(put + token.buffer * S::P_BYTES + v * 16, __uint_as_float(bf16_pack(s[v][0], s[v][1])),
                           __uint_as_float(bf16_pack(s[v][2], s[v][3])));
         }
-        warp_arrive(shared_address(&sh.given[token.buffer]));
+        barrier_arrive(shared_address(&sh.given[token.buffer]));  /* each lane: see wide_init */
     }
 
     /* m and l, or lse and the factor that ends the sums. */
@@ -190,7 +192,7 @@ template <class S> struct wide_scorer {
             else if (h < a.heads)
                 *partial_ml(p, b * a.heads + h, split) = make_float2(m, all);
         }
-        warp_arrive(shared_address(&sh.given[token.buffer]));
+        barrier_arrive(shared_address(&sh.given[token.buffer]));
     }
 
     __device__ __forceinline__ void run(const split_counts &counts, const partials &p) {

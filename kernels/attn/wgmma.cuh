@@ -103,14 +103,16 @@ template <class S> static __device__ __forceinline__ void wgmma_init(wgmma_share
     if (threadIdx.x < S::STAGES) {
         barrier_init(shared_address(&sh.full[threadIdx.x]), (uint32_t)arrivals);
         barrier_init(shared_address(&sh.empty[threadIdx.x]), S::SUMMERS * WARPS);
-        barrier_init(shared_address(&sh.given[threadIdx.x]), WARPS);
+        barrier_init(shared_address(&sh.given[threadIdx.x]), S::TEAM);
         barrier_init(shared_address(&sh.taken[threadIdx.x]), S::SUMMERS * WARPS);
     }
     __syncthreads();
 }
 
 /* By a warp whose lanes are all done with what the barrier guards. One arrives for all: the warp's barrier orders their accesses
- * before that arrival, and so before what comes behind the wait. (It may be no instruction, where the warp runs as one.) */
+ * before that arrival, and so before what comes behind the wait. (It may be no instruction, where the warp runs as one.) Not where
+ * values are handed on that ordinary loads read (sh.old): there each lane arrives, which takes no longer, and which a checker of
+ * races can follow without knowing of warps. */
 static __device__ __forceinline__ void wgmma_arrive(const uint64_t &barrier) {
     __syncwarp();
     if (lane_id() == 0)

@@ -99,7 +99,7 @@ template <class S> struct wgmma_scorer {
             sh.old[token.at][head(1)] = old1;
         }
         wgmma_publish();
-        wgmma_arrive(sh.given[token.at]);
+        barrier_arrive(shared_address(&sh.given[token.at]));  /* each lane: see wgmma_arrive */
     }
 
     /* From scores to weights. Every weight of the largest score so far is exactly 1. */
@@ -180,7 +180,7 @@ template <class S> struct wgmma_scorer {
                 else if (h < a.heads)
                     *partial_ml(p, b * a.heads + h, split) = make_float2(m[half], all[half]);
             }
-        wgmma_arrive(sh.given[token.at]);
+        barrier_arrive(shared_address(&sh.given[token.at]));
     }
 
     /* In the place of finish, behind a cluster's last tiles: m and l to all of its blocks; the first writes lse. */

@@ -59,7 +59,7 @@ static __device__ const uint4 fp8_nothing[ATTN_FP8_DATA / 16] = {};
 
 template <class S> struct fp8_wgmma_ring {
     static constexpr int AHEAD = 2;  /* passes whose entries are asked for beyond those in registers */
-    static constexpr int ARRIVALS = S::TEAM / WARP, ROWS = S::TEAM / 4, PASSES = S::TILE / ROWS, PIECES = ATTN_FP8_DATA / 64;
+    static constexpr int ARRIVALS = S::TEAM, ROWS = S::TEAM / 4, PASSES = S::TILE / ROWS, PIECES = ATTN_FP8_DATA / 64;
     static constexpr int CODED = ATTN_FP8_NOPE / ATTN_FP8_GROUP;  /* pieces, and panels, that are codes */
 
     struct wish {
@@ -250,7 +250,7 @@ template <class S> struct fp8_wgmma_ring {
                 sh.bias[turn.at][k * ROWS + row()] = holes & 1 ? -INFINITY : 0.f;
             if (++k == PASSES) {
                 wgmma_publish();
-                wgmma_arrive(sh.full[turn.at]);
+                barrier_arrive(shared_address(&sh.full[turn.at]));  /* each lane: it has written bias by ordinary stores */
                 turn.next();
                 k = 0;
             }
