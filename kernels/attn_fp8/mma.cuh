@@ -139,7 +139,8 @@ template <class S> static __device__ __forceinline__ void fp8_meet(void) {
  *
  * One barrier a tile: between two of them the weights of a tile, the products of the tile before it and the scores of the one after
  * it are made. Half of the warps on each quarter of an SM begin with the weights and half end with them, so that the tensor cores
- * are busy meanwhile: a round has two turns. All meet at one place of the code: checkers take warps that meet from two for astray. */
+ * are busy meanwhile: a round has two turns. All meet at one place of the code; warps that meet from two are divergence to a
+ * checker. */
 template <class S, bool SPLIT>
 static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_work &work, const partials &parts,
                                                    fp8_shared<S> &sh) {
