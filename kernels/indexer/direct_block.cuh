@@ -8,6 +8,7 @@
 #ifndef KBENCH_INDEXER_DIRECT_BLOCK_CUH
 #define KBENCH_INDEXER_DIRECT_BLOCK_CUH
 
+#include "live_ahead.cuh"
 #include "live_direct.cuh"
 
 /* From a multiple of 1,024 on: q, w ([QUERIES][INDEXER_HEADS] floats), and lists of each warp: of LOOK pages and of the LOOK before
@@ -220,13 +221,21 @@ struct direct_all {
     }
 };
 
+/* ahead: pages that a block asks L2 for before it knows its share; 0: none. */
 template <class F>
-static __global__ void __launch_bounds__(DIRECT_THREADS, 1) indexer_direct_many(const __grid_constant__ indexer_args a) {
+static __global__ void __launch_bounds__(DIRECT_THREADS, 1)
+    indexer_direct_many(const __grid_constant__ indexer_args a, int32_t ahead) {
     extern __shared__ __align__(1024) char shared_bytes[];
     if constexpr (HAS_WGMMA) {
         const uint4 lengths = indexer_load4(a, lane_id() * 4);
         indexer_ask(a, (int32_t)threadIdx.x);
+        const bool asks = ahead > 0 && warp_id() == DIRECT_THREADS / WARP - 1;  /* of the team that has the fewest pages */
+        live_ahead<F> pages;
+        if (asks)
+            pages.begin(a, ahead);
         const uint32_t inverse = indexer_inverse((int32_t)gridDim.x);
+        if (asks)
+            pages.end(a);
         const indexer_share share =
             indexer_share_of(a, (int32_t)blockIdx.x, (int32_t)gridDim.x, indexer_clamp4(a, lengths), inverse);
         if (share.count == 0)

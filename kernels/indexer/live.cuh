@@ -1,7 +1,8 @@
 /* The persistent indexer: one block an SM takes its share of the live pages (indexer.cuh) and nothing depends on the width.
  *
  * One or four warps copy pages into a ring and q of each request into a smaller one; teams of warps take the pages in turn, and a
- * page is a team's from arrival to logits. A page comes with a note: request, page, live entries, buffer of q.
+ * page is a team's from arrival to logits. A page comes with a note: request, page, live entries, buffer of q. While a block finds
+ * out its share, it asks L2 for a few pages that live (live_ahead.cuh).
  *
  *   WGMMA   a team is a warpgroup. bf16: keys and q go from the copy engine to the tensor cores. e4m3: exact products of halves;
  *           keys pass through registers, which convert them, and each team converts q of a request once
@@ -138,8 +139,12 @@ static __global__ void __launch_bounds__(live_warps<PATH>::MOST, 1)
         uint4 lengths = make_uint4(0, 0, 0, 0);
         int32_t slot = 0;
         uint32_t inverse = 0;
+        const bool asks = PATH == LIVE_WGMMA && plan.ahead > 0 && a.batch > 1 && warp_id() == 1;
+        live_ahead<F> pages;
         if (copier < 0) {
             live_prepare<PATH>(a, plan, at);
+            if (asks)
+                pages.begin(a, plan.ahead);
         } else {
             const int32_t page = (int32_t)blockIdx.x + lane_id() * (int32_t)gridDim.x;
             lengths = indexer_load4(a, lane_id() * 4);
@@ -153,6 +158,8 @@ static __global__ void __launch_bounds__(live_warps<PATH>::MOST, 1)
         }
         __syncthreads();  /* at one place for all warps, or synccheck sees them part */
         if (copier < 0) {
+            if (asks)
+                pages.end(a);
             if constexpr (PATH == LIVE_WGMMA)
                 live_team<F>{plan, at, warp_id() / warps::TEAM, warp_id() % warps::TEAM}.run(a);
             else
@@ -223,10 +230,12 @@ static inline const char *live_describe(void *state, char *ret, size_t size) {
     return ret;
 }
 
-enum { LIVE_TUNE_PATH, LIVE_TUNE_TEAMS, LIVE_TUNE_STAGES };
+enum { LIVE_TUNE_PATH, LIVE_TUNE_TEAMS, LIVE_TUNE_STAGES, LIVE_TUNE_AHEAD };
 
-/* Tunables: path of enum live_path up to `paths`, teams and pages in the ring; 0: whichever is best. */
-#define LIVE_TUNABLES(paths) {{"path", {0}, 0, paths}, {"teams", {0}, 0, LIVE_TEAMS}, {"stages", {0}, 0, 64}}
+/* Tunables: path of enum live_path up to `paths`, teams, pages in the ring, and one more than the pages that a block asks L2 for
+ * ahead (by WGMMA, NARROW and DIRECT, of more than one request); 0: whichever is best. */
+#define LIVE_TUNABLES(paths) \
+    {{"path", {0}, 0, paths}, {"teams", {0}, 0, LIVE_TEAMS}, {"stages", {0}, 0, 64}, {"ahead", {0}, 0, 17}}
 
 template <class F> static int live_launch(const struct call *call) {
     const struct live_state *state = (const struct live_state *)call->state;
@@ -235,12 +244,13 @@ template <class F> static int live_launch(const struct call *call) {
     if (path < state->best || ((wgmma || direct) && state->best != LIVE_WGMMA))
         return cudaErrorNotSupported;
     indexer_args a = indexer_args_of(call);
+    const int32_t ahead = call->tune[LIVE_TUNE_AHEAD] ? call->tune[LIVE_TUNE_AHEAD] - 1 : 4 / F::HALVES;  /* 32 KB */
     if (direct) {
         const unsigned blocks = (unsigned)call->device->sm_count;
         if (a.batch == 1)
             indexer_direct<typename F::direct><<<blocks, DIRECT_THREADS, 0, call->stream>>>(a);
         else
-            indexer_direct_many<typename F::direct><<<blocks, DIRECT_THREADS, DIRECT_SHARED, call->stream>>>(a);
+            indexer_direct_many<typename F::direct><<<blocks, DIRECT_THREADS, DIRECT_SHARED, call->stream>>>(a, ahead);
         return cudaGetLastError();
     }
     const int32_t teams = call->tune[LIVE_TUNE_TEAMS] ? call->tune[LIVE_TUNE_TEAMS] : LIVE_TEAMS;
@@ -248,6 +258,7 @@ template <class F> static int live_launch(const struct call *call) {
     const int32_t enough = path == LIVE_WGMMA ? 8 / F::HALVES : 0;
     const int32_t stages = call->tune[LIVE_TUNE_STAGES] ? call->tune[LIVE_TUNE_STAGES] : enough;
     live_plan plan = live_plan_of<F>(call->device->smem_bytes, teams, stages, path == LIVE_WGMMA ? F::OWN : 0);
+    plan.ahead = ahead;
     CUtensorMap key_map = {}, q_map = {};
     if (path != LIVE_ASYNC && !(tensor_map_rows(state->encode, a.t[INDEXER_KEYS].p, F::map_stride(a), F::HALVES, &key_map) &&
                                 tensor_map_rows(state->encode, a.t[INDEXER_Q].p, a.t[INDEXER_Q].stride, F::HALVES, &q_map)))

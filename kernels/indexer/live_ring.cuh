@@ -17,6 +17,7 @@ template <int PATH> struct live_warps {
 /* A kernel parameter: how long the rings are and where they lie, in bytes from the first multiple of 1,024. */
 struct live_plan {
     int32_t  teams, stages, queries;
+    int32_t  ahead;  /* pages that the block asks L2 for before it knows its share; 0: none */
     uint32_t q, own, w, scales, notes, barriers, bytes;  /* bytes: of dynamic shared memory, in all */
 };
 
