@@ -119,7 +119,7 @@ struct pace {
     double  start, tile;
     int32_t keys;  /* a tile */
 };
-static const struct pace paces[WIDTHS] = {{4.3, 0.8, 32}, {4.3, 1.2, 32}, {4.3, 2.2, 32}, {5.5, 2.1, 64}};
+static const struct pace paces[WIDTHS] = {{4.4, 0.73, 32}, {5.6, 0.95, 32}, {7.9, 1.85, 32}, {5.9, 1.87, 64}};
 
 enum { SPLITS, BLOCK_HEADS, PATH, CLUSTER };  /* tunables; 0: whichever is best */
 
@@ -134,18 +134,18 @@ static int merging_of(const struct problem *p, const struct device *d, const int
 }
 
 /* Microseconds that a plan ought to take: a start, then rounds of tiles and what memory needs, which hide each other the worse the
- * closer they are; the merge, by a kernel, whose blocks can't wait in their places for the parts where most SMs are taken, or by a
+ * closer they are; the merge, by a kernel, whose blocks wait in their places for the parts on the SMs that are not taken, or by a
  * cluster whose blocks send each other all but their own slice. */
 static double plan_cost(const struct problem *p, const struct device *d, const split_plan &plan, bool merging) {
-    const double gap = 5.8, bytes_per_us = 4.5e6, moved_per_us = 3.6e6;
+    const double gap = 3.7, bytes_per_us = 4.1e6, moved_per_us = 4.1e6;
     const struct pace pace = paces[plan.width];
     const int64_t batch = p->dim[ATTN_BATCH], n = p->dim[ATTN_WINDOW] + p->dim[ATTN_TOPK], tiles = (n + pace.keys - 1) / pace.keys;
     const int64_t items = batch * plan.groups * plan.splits, rounds = (items + d->sm_count - 1) / d->sm_count;
     const double compute = (double)(rounds * ((tiles + plan.splits - 1) / plan.splits)) * pace.tile + (double)(rounds - 1) * gap;
     const double memory = (double)(batch * n * ROW_BYTES) / bytes_per_us;
-    const double late = items > d->sm_count * 3 / 4 ? 1.1 : 0;
-    const double by_kernel = 1.6 + late + (double)partials_bytes(p, plan.splits) / moved_per_us;
-    const double by_cluster = 0.66 + 0.42 * plan.splits + 0.013 * (double)items;
+    const double taken = fmin((double)items / d->sm_count, 1), late = 1.07 * fmax(2 * taken - 1, 0);
+    const double by_kernel = 1.7 + late + (double)partials_bytes(p, plan.splits) / moved_per_us;
+    const double by_cluster = 0.9 + 0.44 * plan.splits + 0.007 * (double)items;
     return pace.start + sqrt(compute * compute + memory * memory) + (plan.splits == 1 ? 0 : merging ? by_cluster : by_kernel);
 }
 
