@@ -18,7 +18,7 @@ struct radix_longer {
             return;
         }
         topk_stream<RADIX_THREADS> stream = {a, row, sh, kept};
-        stream.pieces(round0, early);
+        stream.pieces();
         out.pad<RADIX_THREADS>(stream.finish(out), (uint32_t)a.k);
     }
 };

@@ -1,6 +1,6 @@
 /* Rows longer than a block's registers, by one block, read once.
  *
- * Pieces of the row pass through registers, two of them on their way while one is looked at. What lies above the floor is kept, in
+ * Pieces of the row pass through registers, one on its way while another is looked at. What lies above the floor is kept, in
  * shared memory, as key and entry; where there is no room for it, the k-th highest key of all that is kept and of the piece is
  * found, it becomes the floor, and what is left is kept. At the end the k best of what is kept go out.
  *
@@ -22,6 +22,12 @@ template <int THREADS> struct stream_shared {
     alignas(16) uint32_t entry[STREAM_ROOM];  /* at the end: its slot */
     uint32_t             sum[2][THREADS / WARP];
 };
+
+/* Key and entry to their places, the first at `shared`; or nothing, where `is` is 0: two predicated stores, no branch. */
+static __device__ __forceinline__ void stream_put(uint32_t shared, uint32_t is, uint32_t key, uint32_t entry) {
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p st.shared.u32 [%0], %2; @p st.shared.u32 [%0 + %4], %3; }" ::"r"(shared),
+                 "r"(is), "r"(key), "r"(entry), "n"(STREAM_ROOM * 4) : "memory");
+}
 
 /* What is kept, as the source of the last selection. */
 template <int THREADS> struct stream_row {
@@ -61,9 +67,8 @@ template <int THREADS> struct stream_row {
 template <int THREADS> struct topk_stream {
     using row_of = topk_row<THREADS>;
     using border_of = select_border<THREADS, peers_none, 0>;
-    static constexpr int WARPS = THREADS / WARP, PIECE = 6;  /* rounds a piece */
+    static constexpr int WARPS = THREADS / WARP, PIECE = 8;  /* rounds a piece */
     static constexpr int CACHED = stream_row<THREADS>::CACHED;
-    static_assert((PIECE + CACHED) * 4 <= 32, "a bit each");
 
     const topk_args        &a;
     const row_of           &row;
@@ -71,44 +76,54 @@ template <int THREADS> struct topk_stream {
     stream_shared<THREADS> &kept;
     uint32_t                floor, count;  /* keys above the floor are looked at; how many are kept */
 
-    __device__ __forceinline__ void load(uint4 &to, int round) const {
-        if (row.entry(round) >= row.length)
+    /* All rounds of a piece; those past the end are a thread's last one again. Where a single load may be left out, it is open
+     * whether its registers still wait for an older one: so each waits for all, and they go out one after the other's answer. */
+    __device__ __forceinline__ void load(uint4 (&to)[PIECE], int number) const {
+        const int round = number * PIECE;
+        if (round >= row.n)
             return;
-        to = row.load(round);
-        if (threadIdx.x % (THREADS / 2) == 0)  /* for what will be kept */
-            prefetch_l2(row.page_at(round));
+        const int32_t last = row.first + ((row.length - 1 - row.first) & -row_of::ROUND), mine = round + (int)threadIdx.x;
+#pragma unroll
+        for (int j = 0; j < PIECE; j++)
+            to[j] = load16_once(row.score + (int64_t)min(row.entry(round + j), last) * 4);
+        if (threadIdx.x < PIECE && mine < row.n)  /* for what will be kept: the pages of a round are 128 bytes */
+            prefetch_l2((const int32_t *)row.page_table + mine * row_of::ROUND_PAGES);
     }
-    /* What has been loaded from `round` on, as keys; what comes two pieces later is asked for. */
-    __device__ __forceinline__ void take(uint4 (&from)[PIECE], uint4 (&keys)[PIECE], int round) const {
+    /* None past the end. */
+    __device__ __forceinline__ void mask(uint4 (&keys)[PIECE], int number) const {
 #pragma unroll
-        for (int j = 0; j < PIECE; j++)
-            keys[j] = row.entry(round + j) < row.length ? row.keys_of(row.masked(from[j], round + j)) : make_uint4(0, 0, 0, 0);
-#pragma unroll
-        for (int j = 0; j < PIECE; j++)
-            load(from[j], round + j + 2 * PIECE);
+        for (int j = 0; j < PIECE; j++) {
+            const int32_t left = row.length - row.entry(number * PIECE + j);
+            keys[j].x = left > 0 ? keys[j].x : KEY_NONE, keys[j].y = left > 1 ? keys[j].y : KEY_NONE;
+            keys[j].z = left > 2 ? keys[j].z : KEY_NONE, keys[j].w = left > 3 ? keys[j].w : KEY_NONE;
+        }
     }
 
-    /* Bit 4 * j + i: is(i-th key of round j). */
-    template <int N, class IS> static __device__ __forceinline__ uint32_t bits_of(const uint4 (&keys)[N], IS is) {
-        uint32_t bits = 0;
+    template <int N, class IS> static __device__ __forceinline__ uint32_t count_of(const uint4 (&keys)[N], IS is) {
+        uint32_t n = 0;
 #pragma unroll
         for (int j = 0; j < N; j++)
-            border_of::four(keys[j], [&](uint32_t key, int i) { bits |= is(key) ? 1u << (j * 4 + i) : 0; });
-        return bits;
+            border_of::four(keys[j], [&](uint32_t key, int) { n += is(key) ? 1 : 0; });
+        return n;
     }
-    __device__ __forceinline__ void put(uint32_t place, uint32_t key, uint32_t entry) const {
-        kept.key[place] = key;
-        kept.entry[place] = entry;
-    }
-    /* f(key, entry) of the keys of a piece that `bits` names. */
-    template <class F>
-    __device__ __forceinline__ void each_of_piece(const uint4 (&keys)[PIECE], uint32_t bits, int round, F f) const {
+    /* Bit 4 * j + i: the i-th key of round j is above the floor. */
+    __device__ __forceinline__ uint32_t hits_of(const uint4 (&keys)[PIECE]) const {
+        static_assert(PIECE * 4 <= 32, "a bit each");
+        uint32_t bits = 0;
 #pragma unroll
         for (int j = 0; j < PIECE; j++)
-            border_of::four(keys[j], [&](uint32_t key, int i) {
-                if (bits >> (j * 4 + i) & 1)
-                    f(key, (uint32_t)(row.entry(round + j) + i));
-            });
+            border_of::four(keys[j], [&](uint32_t key, int i) { bits |= key > floor ? 1u << (j * 4 + i) : 0; });
+        return pinned(bits);  /* as a word, not as that many predicates, for which there is no room */
+    }
+    __device__ __forceinline__ uint32_t place_of(uint32_t place) const {
+        return shared_address(kept.key) + place * 4;
+    }
+    /* f(key, entry, bit) of all keys of a piece. */
+    template <class F> __device__ __forceinline__ void each_of_piece(const uint4 (&keys)[PIECE], int round, F f) const {
+        const uint32_t first = (uint32_t)row.entry(round);
+#pragma unroll
+        for (int j = 0; j < PIECE; j++)
+            border_of::four(keys[j], [&](uint32_t key, int i) { f(key, first + (uint32_t)(j * row_of::ROUND + i), j * 4 + i); });
     }
 
     /* Of what is kept and of a piece's keys above the floor the k highest are kept, and what shares the border's bin. */
@@ -146,27 +161,25 @@ template <int THREADS> struct topk_stream {
 #pragma unroll
         for (int j = 0; j < CACHED; j++)
             key[j] = old.keys(j), entry[j] = old.entries(j);
-        const uint32_t above = bits_of(key, is_above) | bits_of(keys, is_above) << CACHED * 4;
-        const uint32_t in = bits_of(key, is_in) | bits_of(keys, is_in) << CACHED * 4;
+        const uint32_t above = count_of(key, is_above) + count_of(keys, is_above);
+        const uint32_t in = count_of(key, is_in) + count_of(keys, is_in);
         /* Beyond the barrier in places() all that was kept is in registers. */
-        uint2 at = s.template places<false>((uint32_t)__popc(above), (uint32_t)__popc(in), 0);
+        const uint2 at = s.template places<false>(above, in, 0);
         const uint32_t chosen = (uint32_t)a.k - s.need, most = tied ? s.need : s.members;
-        const auto give = [&](uint32_t key, uint32_t entry) {
-            if (key > range.last)
-                put(at.x++, key, entry);
-            else if (at.y < most)
-                put(chosen + at.y++, key, entry);
+        const uint32_t begin = place_of(0), end = place_of(chosen + most);
+        uint32_t above_at = begin + at.x * 4, in_at = begin + (chosen + at.y) * 4;
+        const uint32_t lo = pinned(range.lo), top = pinned(range.last);  /* compared anew, as in hits_of() */
+        const auto give = [&](uint32_t key, uint32_t entry, int) {
+            const bool over = key > top, in = !over && key >= lo;
+            stream_put(over ? above_at : in_at, over || (in && in_at < end), key, entry);
+            above_at += over ? 4 : 0, in_at += in ? 4 : 0;
         };
-        const uint32_t either = above | in;
 #pragma unroll
         for (int j = 0; j < CACHED; j++) {
             const uint32_t e[4] = {entry[j].x, entry[j].y, entry[j].z, entry[j].w};
-            border_of::four(key[j], [&](uint32_t key, int i) {
-                if (either >> (j * 4 + i) & 1)
-                    give(key, e[i]);
-            });
+            border_of::four(key[j], [&](uint32_t key, int i) { give(key, e[i], i); });
         }
-        each_of_piece(keys, either >> CACHED * 4, round, give);
+        each_of_piece(keys, round, give);
         count = chosen + most;
         floor = tied ? range.lo : range.lo - 1;
     }
@@ -174,7 +187,7 @@ template <int THREADS> struct topk_stream {
     /* A piece; number: of it, among all. */
     __device__ __forceinline__ void piece(const uint4 (&keys)[PIECE], int number) {
         const int warp = warp_id(), lane = lane_id();
-        const uint32_t hits = bits_of(keys, [&](uint32_t key) { return key > floor; }), mine = (uint32_t)__popc(hits);
+        const uint32_t hits = hits_of(keys), mine = (uint32_t)__popc(hits);
         const uint32_t own = __reduce_add_sync(ALL_LANES, mine);
         uint32_t *const sum = kept.sum[number & 1];  /* who is late still reads the other one */
         if (lane == 0)
@@ -186,29 +199,29 @@ template <int THREADS> struct topk_stream {
             return;
         }
         if (own > 0) {
-            uint32_t at = count + __reduce_add_sync(ALL_LANES, lane < warp ? other : 0) + border_of::sum_upto(mine) - mine;
-            each_of_piece(keys, hits, number * PIECE, [&](uint32_t key, uint32_t entry) { put(at++, key, entry); });
+            const uint32_t before = count + __reduce_add_sync(ALL_LANES, lane < warp ? other : 0);
+            uint32_t at = place_of(before + border_of::sum_upto(mine) - mine);
+            each_of_piece(keys, number * PIECE, [&](uint32_t key, uint32_t entry, int bit) {
+                const uint32_t is = hits & 1u << bit;
+                stream_put(at, is, key, entry);
+                at += is ? 4 : 0;
+            });
         }
         count += all;
     }
 
-    __device__ __forceinline__ void pieces(uint4 round0, bool early) {
-        uint4 even[PIECE], odd[PIECE], keys[PIECE];
+    __device__ __forceinline__ void pieces(void) {
+        uint4 next[PIECE], keys[PIECE];
         floor = KEY_FIRST - 1, count = 0;
-        even[0] = round0;
-#pragma unroll
-        for (int j = 0; j < PIECE; j++)
-            if (!(j == 0 && early))
-                load(even[j], j);
-#pragma unroll
-        for (int j = 0; j < PIECE; j++)
-            load(odd[j], PIECE + j);
+        load(next, 0);
 #pragma unroll 1
         for (int number = 0; number * PIECE < row.n; number++) {
-            if (number & 1)
-                take(odd, keys, number * PIECE);
-            else
-                take(even, keys, number * PIECE);
+#pragma unroll
+            for (int j = 0; j < PIECE; j++)
+                keys[j] = row.keys_of(next[j]);
+            load(next, number + 1);
+            if ((number + 1) * PIECE > row.length / row_of::ROUND)
+                mask(keys, number);
             piece(keys, number);
         }
     }
