@@ -167,10 +167,11 @@ static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_
 #pragma unroll 1
             for (int turn = 0; turn < 2; turn++) {
                 if ((turn == 0) == early) {
-                    if (k == 0)
-                        softmax.take_units(sh);
-                    if (k >= 0 && k < tiles)
+                    if (k >= 0 && k < tiles) {
+                        if (k == 0)
+                            softmax.take_units(sh);
                         softmax.tile(sh, at, front.back(1), k & 1);
+                    }
                     continue;
                 }
                 if (k > 0) {
