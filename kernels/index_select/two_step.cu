@@ -17,7 +17,8 @@
 #include "topk/cluster.cuh"
 #include "topk/radix.cuh"
 
-enum { OVERLAP };  /* tunable */
+enum { OVERLAP };  /* tunable: */
+enum { BEST, DURING, AFTER };
 
 struct two_step_state {
     void *scores, *select;
@@ -78,16 +79,17 @@ static int two_step_launch(const struct call *call) {
     const topk_args select = {logits, t[INDEXER_PAGE_TABLE], t[INDEXER_LENGTH], t[INDEX_SELECT_SLOT], width,
         (int32_t)dim[INDEX_SELECT_K]};
     const void *state = ((const two_step_state *)call->state)->select;
-    return state ? cluster_launch<true>(select, batch, call->device, state, 0, 8192, call->tune[OVERLAP], call->stream)
+    const bool overlap = call->tune[OVERLAP] == DURING;
+    return state ? cluster_launch<true>(select, batch, call->device, state, 0, 8192, overlap, call->stream)
                  : radix_launch<true>(select, batch, call->device, call->stream);
 }
 
 KERNEL = {
     FOR_OP(index_select),
     .note = "indexer/live's scores to memory, then the selection of topk/cluster: the composed baseline; `overlap`: which begins "
-            "during the scores' end",
+            "during the scores' end (1) or after it (2); 0: the better one",
     .engine = CUDA,
-    .tunable = {{"overlap", {0}, 0, 1}},
+    .tunable = {{"overlap", {BEST}, BEST, AFTER}},
     .workspace = workspace,
     .open = two_step_open,
     .close = two_step_close,
