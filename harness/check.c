@@ -1,10 +1,13 @@
 #include "check.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "base.h"
 #include "judge.h"
+#include "taking.h"
 
+enum { LAUNCHES_A_TAKING = 4, PAUSE_NS = 20000000 };
 enum { WORKSPACE_GARBAGE = 0x3c };   /* 0.0115 in bf16 and fp32: numbers that look like somebody's partial results */
 
 static void begin_step(struct check *check, const char *what)
@@ -38,17 +41,42 @@ static bool repeats_on_host(struct check *check)
            judge_outputs(check, 0, POISON_NAN, "second launch", check->bound->workspace_bytes ? EITHER : NOT_DETERMINISTIC, false);
 }
 
+static struct memory memory_of(struct dev *dev)
+{
+    return (struct memory){(int64_t)dev->ops->free_bytes(dev), dev->ops->own_bytes(dev)};
+}
+
+/* taking: MOST_TAKINGS, of which the first is there. More only where memory is missing after it. */
+static bool takes_no_memory(struct check *check, struct taking *taking)
+{
+    struct dev *dev = check->bound->w->dev;
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    enum taken taken;
+    int n = 1;
+    while ((taken = taking_judge(taking, n)) == TAKEN_OPEN) {
+        struct taking *t = &taking[n++];
+        t->still = memory_of(dev);
+        nanosleep(&pause, NULL);
+        t->before = memory_of(dev);
+        for (int i = 0; i < LAUNCHES_A_TAKING; i++)
+            if (!launch(check, bound_launch, check->bound, POISON_NAN, POISON_NAN, "launch again, since memory was taken"))
+                return false;
+        t->after = memory_of(dev);
+    }
+    return !taken || judge_fail(check, STATUS_CAPTURE_FAIL, "launch allocates: %.3g MB less are free after %s",
+        (double)taking_bytes(&taking[n - 1]) * 1e-6, n > 1 ? "a few launches, again and again" : "a launch");
+}
+
 static bool repeats_on_device(struct check *check)
 {
     struct bound *bound = check->bound;
     struct dev *dev = bound->w->dev;
-    size_t before = dev->ops->free_bytes(dev);
+    struct taking taking[MOST_TAKINGS];
+    taking->still = taking->before = memory_of(dev);
     if (!launch(check, bound_launch, bound, POISON_NAN, POISON_NAN, "second launch")) return false;
-    size_t after = dev->ops->free_bytes(dev);
-    if (!judge_outputs(check, 0, POISON_NAN, "second launch", NOT_DETERMINISTIC, false)) return false;
-    if (after + (1 << 20) < before)
-        return judge_fail(check, STATUS_CAPTURE_FAIL, "launch allocates: %.3g MB less are free after a launch",
-            (double)(before - after) * 1e-6);
+    taking->after = memory_of(dev);
+    if (!judge_outputs(check, 0, POISON_NAN, "second launch", NOT_DETERMINISTIC, false) || !takes_no_memory(check, taking))
+        return false;
     const char *what = "launch with other bytes in the workspace";
     return !bound->workspace_bytes || (launch(check, bound_launch, bound, POISON_NAN, WORKSPACE_GARBAGE, what) &&
                                        judge_outputs(check, 0, POISON_NAN, what, READS_WORKSPACE, false));

@@ -27,6 +27,7 @@ struct dev_ops {
     int  (*sync)(struct dev *);                                    /* waits; errors of earlier launches come out here */
     int  (*hash)(struct dev *, const void *src, size_t bytes, uint64_t *ret);  /* bytes: a multiple of 8 */
     size_t (*free_bytes)(struct dev *);
+    int64_t (*own_bytes)(struct dev *);                            /* that this process holds, as the driver counts; -1 unknown */
 
     /* Runs enqueue(arg) under capture and instantiates. HOST: remembers both (arg must live as long). DEV_FORBIDDEN: it did what a
      * capture does not allow, ret_why says what. ret_nodes: nodes captured, -1 unknown. */

@@ -101,6 +101,11 @@ static size_t cuda_free_bytes(struct dev *dev)
     return free_bytes;
 }
 
+static int64_t cuda_own_bytes(struct dev *dev)
+{
+    return nvml_own_bytes(of(dev)->nvml);
+}
+
 static int cuda_time(struct dev *dev, struct graph *const *graph, int n, double *ret_ns)
 {
     return cuda_time_between(dev, graph, n, of(dev)->begin, of(dev)->end, ret_ns);
@@ -200,10 +205,11 @@ static void cuda_close(struct dev *dev)
 
 static const struct dev_ops cuda_ops = {
     .alloc = cuda_alloc, .free = cuda_free, .put = cuda_put, .get = cuda_get, .set = cuda_set, .scatter = cuda_scatter_rows,
-    .sync = cuda_sync, .hash = cuda_hash_bytes, .free_bytes = cuda_free_bytes, .capture = cuda_capture, .replay = cuda_replay,
-    .drop = cuda_drop, .time = cuda_time, .asynchronous = cuda_asynchronous, .poison_shared = cuda_poison,
-    .unsupported = cuda_unsupported, .error_text = cuda_error_text, .measure = cuda_measure, .clock_MHz = cuda_clock_MHz,
-    .canary = cuda_sing, .look = cuda_look, .ready_spin = cuda_ready_spin, .spin = cuda_spin_ns, .close = cuda_close,
+    .sync = cuda_sync, .hash = cuda_hash_bytes, .free_bytes = cuda_free_bytes, .own_bytes = cuda_own_bytes,
+    .capture = cuda_capture, .replay = cuda_replay, .drop = cuda_drop, .time = cuda_time, .asynchronous = cuda_asynchronous,
+    .poison_shared = cuda_poison, .unsupported = cuda_unsupported, .error_text = cuda_error_text, .measure = cuda_measure,
+    .clock_MHz = cuda_clock_MHz, .canary = cuda_sing, .look = cuda_look, .ready_spin = cuda_ready_spin, .spin = cuda_spin_ns,
+    .close = cuda_close,
 };
 
 static int describe(struct cuda *cuda, int ordinal)

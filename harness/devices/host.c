@@ -126,6 +126,12 @@ static size_t host_free_bytes(struct dev *dev)
     return kib >= 0 ? (size_t)kib * 1024 : (size_t)dev->machine.facts.memory_bytes / 2;
 }
 
+static int64_t host_own_bytes(struct dev *dev)
+{
+    (void)dev;
+    return -1;   /* a launch may take memory there */
+}
+
 static int host_capture(struct dev *dev, enqueue_fn *enqueue, void *arg, struct graph **ret, int *ret_nodes, char *ret_why,
                         size_t size)
 {
@@ -241,10 +247,11 @@ static void host_close(struct dev *dev)
 
 static const struct dev_ops host_ops = {
     .alloc = host_alloc, .free = host_free, .put = host_put, .get = host_get, .set = host_set, .scatter = host_scatter,
-    .sync = host_sync, .hash = host_hash, .free_bytes = host_free_bytes, .capture = host_capture, .replay = host_replay,
-    .drop = host_drop, .time = host_time, .asynchronous = host_asynchronous, .poison_shared = host_poison_shared,
-    .unsupported = host_unsupported, .error_text = host_error_text, .measure = host_measure, .clock_MHz = host_clock_MHz,
-    .canary = host_canary, .look = host_weather, .ready_spin = host_ready_spin, .spin = host_spin, .close = host_close,
+    .sync = host_sync, .hash = host_hash, .free_bytes = host_free_bytes, .own_bytes = host_own_bytes, .capture = host_capture,
+    .replay = host_replay, .drop = host_drop, .time = host_time, .asynchronous = host_asynchronous,
+    .poison_shared = host_poison_shared, .unsupported = host_unsupported, .error_text = host_error_text,
+    .measure = host_measure, .clock_MHz = host_clock_MHz, .canary = host_canary, .look = host_weather,
+    .ready_spin = host_ready_spin, .spin = host_spin, .close = host_close,
 };
 
 struct dev *dev_open_host(void)

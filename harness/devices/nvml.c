@@ -4,11 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base.h"
 #include "library.h"
 
 enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, SENSOR_GPU = 0, MORE_THAN_ROOM = 7 };   /* NVML's numbers */
+enum { MOST_PROCESSES = 64 };
 
 struct process {               /* NVML's layout of version 2 and later */
     unsigned           pid;
@@ -100,12 +102,24 @@ static int32_t held_of(struct nvml *nvml)
 /* Ours is among them, but under a number that a container doesn't know. */
 static int32_t others_of(struct nvml *nvml)
 {
-    struct process process[64];
+    struct process process[MOST_PROCESSES];
     unsigned n = COUNT(process);
     if (!nvml || !nvml->processes) return -1;
     int error = nvml->processes(nvml->device, &n, process);
     if (error && !(error == MORE_THAN_ROOM && n > COUNT(process))) return -1;
     return n ? (int32_t)n - 1 : -1;   /* not even ours: the list is hidden */
+}
+
+/* By our number; where there is one process alone, it is us, whatever its number. */
+int64_t nvml_own_bytes(struct nvml *nvml)
+{
+    struct process process[MOST_PROCESSES];
+    unsigned n = COUNT(process);
+    if (!nvml || !nvml->processes || nvml->processes(nvml->device, &n, process)) return -1;
+    for (unsigned i = 0; i < n; i++)
+        if (n == 1 || process[i].pid == (unsigned)getpid())
+            return process[i].memory_bytes <= INT64_MAX ? (int64_t)process[i].memory_bytes : -1;   /* all ones: not told */
+    return -1;
 }
 
 void nvml_look(struct nvml *nvml, struct weather *ret)

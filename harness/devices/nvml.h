@@ -12,6 +12,7 @@ void         nvml_describe(struct nvml *, struct machine *ret);   /* driver, clo
 double       nvml_sm_clock_MHz(struct nvml *);                    /* NaN unknown */
 /* Clocks, power, heat, what holds the clocks down, processes beside one. All unknown without NVML. */
 void         nvml_look(struct nvml *, struct weather *ret);
+int64_t      nvml_own_bytes(struct nvml *);                       /* device memory that this process holds; -1 unknown */
 void         nvml_close(struct nvml *);
 
 #endif

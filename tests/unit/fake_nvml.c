@@ -2,6 +2,7 @@
 #include "fake_nvml.h"
 
 #include <string.h>
+#include <unistd.h>
 
 enum { NOT_FOUND = 6, INSUFFICIENT_SIZE = 7 };
 
@@ -66,6 +67,8 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *n, struct pr
     if (fake_nvml.lost) return fake_nvml.lost;
     *n = fake_nvml.processes;
     if (*n > room) return INSUFFICIENT_SIZE;
-    for (unsigned i = 0; i < *n; i++) ret[i] = (struct process){.pid = 100 + i};
+    for (unsigned i = 0; i < *n; i++)
+        ret[i] = (struct process){.pid = i + 1 == fake_nvml.ours ? (unsigned)getpid() : 1u << 30 | i,
+            .memory_bytes = fake_nvml.memory_B + i};
     return 0;
 }

@@ -7,6 +7,8 @@ struct fake_nvml {
     int                lost;        /* every question about the device fails with this */
     unsigned           sm_MHz, memory_MHz, power_mW, temperature_C, processes;
     unsigned long long reasons;
+    unsigned           ours;        /* which of the processes we are, counted from 1; 0: under a number that we don't know */
+    unsigned long long memory_B;    /* of the first process; each further one holds 1 B more */
     int                open;        /* init less shutdown */
 };
 

@@ -74,6 +74,24 @@ static void other_processes(void **state)
     nvml_close(nvml);
 }
 
+static void own_memory(void **state)
+{
+    static const struct { unsigned processes, ours; unsigned long long memory_B; int64_t own_bytes; } of[] = {
+        {1, 1, 7 << 20, 7 << 20}, {1, 0, 7 << 20, 7 << 20},   /* alone: ours, by whatever number */
+        {3, 2, 7 << 20, (7 << 20) + 1}, {3, 0, 7 << 20, -1}, {0, 0, 0, -1}, {65, 1, 7 << 20, -1},
+        {1, 1, ~0ull, -1}};                                   /* not told */
+    struct nvml *nvml = opened();
+    (void)state;
+    for (int i = 0; i < COUNT(of); i++) {
+        fake->processes = of[i].processes, fake->ours = of[i].ours, fake->memory_B = of[i].memory_B;
+        assert_int_equal(nvml_own_bytes(nvml), of[i].own_bytes);
+    }
+    fake->processes = 1, fake->memory_B = 7, fake->lost = 15;
+    assert_int_equal(nvml_own_bytes(nvml), -1);
+    nvml_close(nvml);
+    assert_int_equal(nvml_own_bytes(NULL), -1);
+}
+
 /* Lost permission, or the card fell off the bus: unknown, never the last figure or a zero. */
 static void lost(void **state)
 {
@@ -111,8 +129,8 @@ static void whose_device(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_found), cmocka_unit_test(reasons), cmocka_unit_test(other_processes), cmocka_unit_test(lost),
-        cmocka_unit_test(whose_device),
+        cmocka_unit_test(as_found), cmocka_unit_test(reasons), cmocka_unit_test(other_processes),
+        cmocka_unit_test(own_memory), cmocka_unit_test(lost), cmocka_unit_test(whose_device),
     };
     void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
     fake = library ? dlsym(library, "fake_nvml") : NULL;
