@@ -184,22 +184,47 @@ template <int THREADS> struct topk_stream {
         floor = tied ? range.lo : range.lo - 1;
     }
 
+    /* How many hits warp w has, in lane w, this one and all. buffer: not that of the call before, which who is late still reads. */
+    __device__ __forceinline__ uint32_t sum_of(uint32_t mine, int buffer, uint32_t &own, uint32_t &all) const {
+        const int lane = lane_id();
+        own = __reduce_add_sync(ALL_LANES, mine);
+        if (lane == 0)
+            kept.sum[buffer][warp_id()] = own;
+        __syncthreads();
+        const uint32_t each = lane < WARPS ? kept.sum[buffer][lane] : 0;
+        all = __reduce_add_sync(ALL_LANES, each);
+        return each;
+    }
+    /* A floor to begin with, by the keys of round 0 as a sample of the first piece: what is above it should be a little more than k
+     * keys, and where it is fewer, there is none. A piece of which nothing is left out costs a selection. */
+    __device__ __forceinline__ void guess(const uint4 (&keys)[PIECE]) {
+        const peers_none alone;
+        border_of s = {sh.select, alone};
+        const uint32_t k = (uint32_t)a.k;
+        s.need = min(k + k / 4 + 128, (k + STREAM_ROOM) / 2) / PIECE, s.lower_above = 0;
+        s.range = {KEY_FIRST, KEY_LAST};
+        select_count_keys(sh.select, keys[0]);
+        const select_found found = s.find(0, true);
+        s.narrow(found, first_bin_range(found.bin));
+        floor = s.range.lo - 1;
+        uint32_t own, all;
+        sum_of((uint32_t)__popc(hits_of(keys)), 1, own, all);
+        if (all < k)
+            floor = KEY_FIRST - 1;
+        select_clear<THREADS>(sh.select);  /* as in settle() */
+    }
+
     /* A piece; number: of it, among all. */
     __device__ __forceinline__ void piece(const uint4 (&keys)[PIECE], int number) {
-        const int warp = warp_id(), lane = lane_id();
         const uint32_t hits = hits_of(keys), mine = (uint32_t)__popc(hits);
-        const uint32_t own = __reduce_add_sync(ALL_LANES, mine);
-        uint32_t *const sum = kept.sum[number & 1];  /* who is late still reads the other one */
-        if (lane == 0)
-            sum[warp] = own;
-        __syncthreads();
-        const uint32_t other = lane < WARPS ? sum[lane] : 0, all = __reduce_add_sync(ALL_LANES, other);
+        uint32_t own, all;
+        const uint32_t other = sum_of(mine, number & 1, own, all);
         if (count + all > STREAM_ROOM) {
             settle(keys, hits, number * PIECE);
             return;
         }
         if (own > 0) {
-            const uint32_t before = count + __reduce_add_sync(ALL_LANES, lane < warp ? other : 0);
+            const uint32_t before = count + __reduce_add_sync(ALL_LANES, lane_id() < warp_id() ? other : 0);
             uint32_t at = place_of(before + border_of::sum_upto(mine) - mine);
             each_of_piece(keys, number * PIECE, [&](uint32_t key, uint32_t entry, int bit) {
                 const uint32_t is = hits & 1u << bit;
@@ -222,6 +247,8 @@ template <int THREADS> struct topk_stream {
             load(next, number + 1);
             if ((number + 1) * PIECE > row.length / row_of::ROUND)
                 mask(keys, number);
+            if (number == 0)
+                guess(keys);
             piece(keys, number);
         }
     }
