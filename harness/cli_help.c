@@ -28,7 +28,8 @@ void cli_help_commands(FILE *f)
         wrap(f, (int)(10 + strlen(c->name) + strlen(c->arguments)), c->help);
     }
     fprintf(f, "\n'kbench COMMAND --help' lists a command's options. Each option can be set in the\n"
-               "environment, too: --max-time as KBENCH_MAX_TIME. Begin with: kbench sweep\n");
+               "environment, too: --max-time as KBENCH_MAX_TIME. Begin with: kbench sweep\n"
+               "In a built tree 'kbench bundle [FILE]' packs what a node with a driver needs.\n");
 }
 
 void cli_help(FILE *f, const char *command)

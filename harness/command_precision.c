@@ -53,7 +53,7 @@ static const char *open_folder(const struct cli *cli, char *ret, size_t size)
 {
     char   parent[500], stamp[40], file[600];
     time_t now = time(NULL);
-    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", gmtime(&now));
+    strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime(&now));
     text(parent, sizeof parent, "%.400s/results/runs", source_root());
     if (!cli->out && mkdir(parent, 0777) && errno != EEXIST) text(parent, sizeof parent, ".");
     if (cli->out) text(ret, size, "%s", cli->out);
