@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -154,6 +155,7 @@ static struct verdict checked(struct story as)
     close(w.memory);
     dev->ops = host;
     host->close(dev);
+    free(r.entry);
     return verdict;
 }
 
