@@ -244,7 +244,7 @@ template <class F> static int live_launch(const struct call *call) {
     if (path < state->best || ((wgmma || direct) && state->best != LIVE_WGMMA))
         return cudaErrorNotSupported;
     indexer_args a = indexer_args_of(call);
-    const int32_t ahead = call->tune[LIVE_TUNE_AHEAD] ? call->tune[LIVE_TUNE_AHEAD] - 1 : 4 / F::HALVES;  /* 32 KB */
+    const int32_t ahead = call->tune[LIVE_TUNE_AHEAD] ? call->tune[LIVE_TUNE_AHEAD] - 1 : F::AHEAD;
     if (direct) {
         const unsigned blocks = (unsigned)call->device->sm_count;
         if (a.batch == 1)

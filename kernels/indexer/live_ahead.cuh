@@ -22,7 +22,7 @@ static __device__ __forceinline__ void bulk_prefetch(const char *p, uint32_t byt
  * turn, page i being page i / batch of request i % batch. */
 template <class F> struct live_ahead {
     static constexpr int PAGES = 16;     /* of a block, at most */
-    static constexpr uint32_t SHARE = 8; /* pages: the longest share for which anything is asked */
+    static constexpr uint32_t SHARE = 16; /* pages: the longest share for which anything is asked */
     int32_t page, raw, slot;             /* raw: the length as it stands in memory; 0: the lane asks for no page */
 
     /* count: of the block's pages. */

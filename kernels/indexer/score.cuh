@@ -33,6 +33,7 @@ static __host__ __device__ __forceinline__ int score_place(int row, int chunk) {
 /* bf16: a page is 16 KB, k-steps are those of memory. */
 struct score_bf16 {
     static constexpr int HALVES = 2, BYTES = HALVES * SCORE_HALF, SCALES = 0;
+    static constexpr int AHEAD = 2;  /* pages of a block for live_ahead: more take too long where shares are long */
 
     /* Rows and chunks of 16 bytes in memory: of entry `row` of a page, of head `row` of a request. */
     static __device__ __forceinline__ const char *key(const indexer_args &a, int32_t slot, int row) {

@@ -17,6 +17,7 @@ static __device__ __forceinline__ void mma_half(float (&c)[4], const uint32_t (&
 
 struct score_fp8 {
     static constexpr int HALVES = 1, BYTES = SCORE_HALF, SCALES = INDEXER_PAGE * 4;
+    static constexpr int AHEAD = 3;
 
     static __device__ __forceinline__ const char *page(const indexer_args &a, int32_t slot) {
         return (const char *)a.t[INDEXER_KEYS].p + (int64_t)slot * INDEXER_FP8_PAGE_BYTES;

@@ -61,18 +61,20 @@ static cudaLaunchConfig_t config_of(unsigned blocks, cudaLaunchAttribute *attrib
     how.numAttrs = 1;
     return how;
 }
-static void launch_pair(void (*kernel)(wait_data), const wait_data &d) {
+static void launch_pair(void (*kernel)(wait_data), const wait_data &d, unsigned pairs = 1) {
     cudaLaunchAttribute shape = {};
     shape.id = cudaLaunchAttributeClusterDimension;
     shape.val.clusterDim.x = 2;
     shape.val.clusterDim.y = shape.val.clusterDim.z = 1;
-    const cudaLaunchConfig_t how = config_of(2, &shape);
+    const cudaLaunchConfig_t how = config_of(2 * pairs, &shape);
     check(cudaLaunchKernelEx(&how, kernel, d), "launch");
 }
 template <int FORM> static void launch_cluster(const wait_data &d, const wait_maps &) { launch_pair(wait_cluster<FORM>, d); }
-template <int FORM> static void launch_merge(const wait_data &d, const wait_maps &) { launch_pair(wait_merge<FORM, false>, d); }
+template <int FORM> static void launch_merge(const wait_data &d, const wait_maps &) {
+    launch_pair(wait_merge<FORM, false>, d, MERGE_PAIRS);
+}
 template <int FORM> static void launch_merge_product(const wait_data &d, const wait_maps &) {
-    launch_pair(wait_merge<FORM, true>, d);
+    launch_pair(wait_merge<FORM, true>, d, MERGE_PAIRS);
 }
 
 /* A block that may begin before the kernel before it has ended. */
