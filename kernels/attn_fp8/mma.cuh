@@ -91,6 +91,13 @@ template <class S> struct fp8_softmax {
         }
     }
 
+    /* The same of tile k of an item. */
+    __device__ __forceinline__ void step(fp8_shared<S> &sh, const fp8_places<S> &at, int stage, int32_t k) {
+        if (k == 0)
+            take_units(sh);
+        tile(sh, at, stage, k & 1);
+    }
+
     /* The head's whole sum, in all its lanes. */
     __device__ __forceinline__ float total() const {
         float all = sum;
@@ -139,7 +146,7 @@ template <class S> static __device__ __forceinline__ void fp8_meet(void) {
  *
  * One barrier a tile: between two of them the weights of a tile, the products of the tile before it and the scores of the one after
  * it are made. Half of the warps on each quarter of an SM begin with the weights and half end with them, so that the tensor cores
- * are busy meanwhile: a round has two turns. All meet at one place of the code; warps that meet from two are divergence to a
+ * are busy meanwhile. The weights stand in the code twice and the barrier once: warps that meet from two places are divergence to a
  * checker. */
 template <class S, bool SPLIT>
 static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_work &work, const partials &parts,
@@ -149,7 +156,7 @@ static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_
     fp8_query<S> q;
     fp8_softmax<S> softmax;
     fp8_sums<S> sums;
-    fp8_position<S> front = {0, 0};  /* of the tile whose scores come next: k + 1 of the loop below, if there is one */
+    fp8_position<S> front = {0, 0}, middle = front, back = front;  /* tiles k + 1, k and k - 1 of the loop below */
     q.fetch(a, fp8_request_of(work, (int32_t)blockIdx.x), (int32_t)blockIdx.x % work.groups * S::HEADS);
 
 #pragma unroll 1
@@ -163,34 +170,28 @@ static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_
         /* k: the tile whose scores are there after the barrier. The first round only makes scores, the last only products. */
 #pragma unroll 1
         for (int32_t k = -1; k <= tiles; k++) {
+            const bool weighs = k >= 0 && k < tiles;
             fp8_meet<S>();
-#pragma unroll 1
-            for (int turn = 0; turn < 2; turn++) {
-                if ((turn == 0) == early) {
-                    if (k >= 0 && k < tiles) {
-                        if (k == 0)
-                            softmax.take_units(sh);
-                        softmax.tile(sh, at, front.back(1), k & 1);
-                    }
-                    continue;
-                }
-                if (k > 0) {
-                    const int32_t back = front.back(k < tiles ? 2 : 1);
-                    sums.tile(sh, at, back, (k - 1) & 1);
-                    __syncwarp();
-                    if (lane_id() == 0)
-                        barrier_arrive(shared_address(&sh.empty[back]));
-                }
-                if (k + 1 < tiles) {
-                    barrier_wait(shared_address(&sh.full[front.stage]), front.parity);
-                    fp8_scores<S>(sh, q, at, front.stage, (k + 1) & 1);
-                } else if (k + 1 == tiles && item + (int32_t)gridDim.x < work.items) {
-                    const int32_t next = item + (int32_t)gridDim.x;  /* the last scores are made: q of the next item */
-                    q.fetch(a, fp8_request_of(work, next), next % work.groups * S::HEADS);
-                }
+            if (early && weighs)
+                softmax.step(sh, at, middle.stage, k);
+            if (k > 0) {
+                sums.tile(sh, at, back.stage, (k - 1) & 1);
+                __syncwarp();
+                if (lane_id() == 0)
+                    barrier_arrive(shared_address(&sh.empty[back.stage]));
             }
-            if (k + 1 < tiles)
+            back = middle;
+            middle = front;
+            if (k + 1 < tiles) {
+                barrier_wait(shared_address(&sh.full[front.stage]), front.parity);
+                fp8_scores<S>(sh, q, at, front.stage, (k + 1) & 1);
                 front = front.next();
+            } else if (k + 1 == tiles && item + (int32_t)gridDim.x < work.items) {
+                const int32_t next = item + (int32_t)gridDim.x;  /* the last scores are made: q of the next item, behind the sums */
+                q.fetch(a, fp8_request_of(work, next), next % work.groups * S::HEADS);
+            }
+            if (!early && weighs)
+                softmax.step(sh, at, back.stage, k);
         }
         if constexpr (SPLIT) {
             const int32_t split = item / work.groups % work.splits;

@@ -75,10 +75,6 @@ template <class S> struct fp8_position {
     __device__ __forceinline__ fp8_position next() const {
         return stage == S::STAGES - 1 ? fp8_position{0, parity ^ 1} : fp8_position{stage + 1, parity};
     }
-    /* The stage `tiles` before: no more than there are. */
-    __device__ __forceinline__ int32_t back(int32_t tiles) const {
-        return stage >= tiles ? stage - tiles : stage - tiles + S::STAGES;
-    }
 };
 
 /* By all threads of the block, before anything else. One initialises all barriers: see mma_init of attn/mma_ws_ring.cuh. */
