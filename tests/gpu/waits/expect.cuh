@@ -103,7 +103,7 @@ static int expect_merge_product(uint32_t *ret) { return expect_merge(ret, true);
 static int expect_stored(uint32_t *ret) {
     for (int t = 0; t < READERS; t++) {
         ret[t] = 0;
-        for (int i = t; i < STORED_TILES * TILE_PIECES * 4; i += READERS)
+        for (int i = t; i < STORED_TILES * TILE_PIECES * 4; i += STORED_STEP)
             ret[t] = wait_fold(ret[t], word_of(i / (TILE_PIECES * 4), i % (TILE_PIECES * 4)), 0);
     }
     return READERS;

@@ -5,6 +5,7 @@
 #include "waits.cuh"
 
 static constexpr int STORED_TILES = WORDS * 4 / TILE_BYTES;   /* what the workspace has room for */
+static constexpr int STORED_STEP = 16 * READERS;   /* words between those that are read: a report each takes initcheck a while */
 
 template <bool TENSOR> static __device__ __forceinline__ void stored_put(const wait_data &d, const CUtensorMap *map, uint32_t tile,
                                                                          int i) {
@@ -53,10 +54,10 @@ static __global__ void __launch_bounds__(READERS) wait_stored(wait_data d, const
 #endif
 }
 
-/* The words of the workspace, a thread every READERS-th. */
+/* Words of the workspace. */
 static __global__ void __launch_bounds__(READERS) wait_load(wait_data d) {
     uint32_t sum = 0;
-    for (int i = 0; i < STORED_TILES * TILE_PIECES * 4; i += READERS)
+    for (int i = 0; i < STORED_TILES * TILE_PIECES * 4; i += STORED_STEP)
         sum = wait_fold(sum, __ldcg(d.work + i + threadIdx.x), 0);
     d.out[threadIdx.x] = sum;
 }
