@@ -72,8 +72,7 @@ int noise_floors_read(const struct machine *machine, struct noise_floors *ret, c
         if (file_read(text(ret->path, sizeof ret->path, "%s/results/runs/%s", roots[i], name), &json, &bytes)) json = NULL;
     int error = json ? noise_floors_parse(json, machine->name, ret) : 0;
     free(json);
-    if (error) text(ret_error, size, "%s/results/runs/%s: not what doctor --floors writes; run that again, or remove it",
-        source_root(), name);
+    if (error) text(ret_error, size, "%s: not what doctor --floors writes; run that again, or remove it", ret->path);
     return error;
 }
 
