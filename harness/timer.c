@@ -36,7 +36,7 @@ static int pilot(struct timer *timer, int l)
     return error;
 }
 
-/* 0 n-1 1 n-2 ..: whose n steps all differ. */
+/* 0 n-1 1 n-2 ..: whose n - 1 steps all differ. */
 static int zigzag(int i, int n)
 {
     return i % 2 ? n - (i + 1) / 2 : i / 2;
