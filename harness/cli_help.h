@@ -30,6 +30,8 @@ extern const struct cli_option  cli_options[];
 
 /* Stores a value of that origin unless a stronger one stands there. NULL, or why it is none ("is not one of ..."). */
 const char *cli_set(struct cli *, int option, const char *value, enum origin);
+/* The same whatever stands there; lists add up. */
+const char *cli_store(struct cli *, const struct cli_option *, const char *value);
 int         cli_option_index(const char *long_name);                               /* that of the last row where there is none */
 int         cli_choice(const char *word, const char *const *words, int n);         /* n where it is none of them */
 void        cli_environment(struct cli *);                                 /* dies on a KBENCH_ variable that is no option */

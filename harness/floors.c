@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base.h"
+#include "cli.h"
 #include "csv.h"
 #include "format.h"
 #include "identity.h"
@@ -30,7 +31,7 @@ struct floor {
 static struct job twice(const struct supervisor *sv, const struct group *group, int from, int to)
 {
     struct job job = {.group = *group, .ceilings = sv->hello.machine.ceilings, .timing = {.rounds = ROUNDS}, .check = true,
-        .time = true, .timeout_s = 30};
+        .time = true, .timeout_s = 30, .reference_s = REFERENCE_S};
     job.group.n = 0;
     for (int v = from; v < to; v++)
         for (int copy = 0; copy < 2; copy++) {

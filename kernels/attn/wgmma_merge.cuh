@@ -13,8 +13,8 @@ template <class S, int C> struct wgmma_merge {
     /* By all threads of the cluster, once their block reads nothing of its ring any more; by all again when everything is sent.
      * What others then store there comes behind the products' reads, which ended in a wgmma_wait that is a fence of their proxy
      * too, and behind the copies: a full stage's have landed, and the ring has waited for all it began before it comes here.
-     * racecheck still reports the stores against attn's copies, since no ordinary read of these bytes comes in between; it does so
-     * of merge_product in tests/gpu/waits too, which is right. A read of all of them would be for its sake alone. */
+     * racecheck still reports the stores against attn's copies, since no ordinary read of these bytes comes in between; in some
+     * runs of merge_product in tests/gpu/waits too, which is right. To read all of them would be for its sake alone. */
     static __device__ __forceinline__ void meet() {
         wgmma_cluster_sync();
     }

@@ -1,7 +1,7 @@
 /* attn_fp8/splitk: attn_fp8/mma with each request's list cut into `splits` parts of whole tiles, so that a small batch fills the
  * device too. A part leaves fp32 sums in the workspace and a second kernel, launched early, merges them by log-sum-exp; one part
  * writes its result itself. By wgmma (sm_90a, tunable `path`) a block has 64 heads and meets each entry once.
- * Limit: a tile's latencies on one SM, times the tiles of the longest part; then launch, first loads and merge, about 10 us.
+ * Limit: a tile's latencies on one SM, times the tiles of the longest part; then launch, first loads and merge, 8 us or so.
  */
 #include "mma.cuh"
 #include "wgmma_ring.cuh"

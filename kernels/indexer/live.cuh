@@ -2,7 +2,7 @@
  *
  * One or four warps copy pages into a ring and q of each request into a smaller one; teams of warps take the pages in turn, and a
  * page is a team's from arrival to logits. A page comes with a note: request, page, live entries, buffer of q. While a block finds
- * out its share, it asks L2 for a few pages that live (live_ahead.cuh).
+ * out its share, it asks L2 for a few pages that live (live_ahead.cuh; WGMMA, NARROW and DIRECT).
  *
  *   WGMMA   a team is a warpgroup. bf16: keys and q go from the copy engine to the tensor cores. e4m3: exact products of halves;
  *           keys pass through registers, which convert them, and each team converts q of a request once
@@ -10,7 +10,7 @@
  *   BULK    a team is two warps of 32 entries each by mma.sync, the copy engine fills the rings: sm_90 and newer
  *   DIRECT  no copies, no rings: for a single request see live_direct.cuh, for more direct_block.cuh. The best on sm_90a for a
  *           single request, and for any number where keys pass through registers anyway
- *   ASYNC   likewise, four warps copy 16 bytes at a time: sm_80 and newer
+ *   ASYNC   as BULK, but four warps copy 16 bytes at a time: sm_80 and newer
  */
 #ifndef KBENCH_INDEXER_LIVE_CUH
 #define KBENCH_INDEXER_LIVE_CUH
@@ -197,7 +197,7 @@ template <class F> static int live_open(const struct problem *p, const struct de
     if (error == cudaSuccess && d->sm >= 90)
         state->encode = tensor_map_encoder();
     for (int path = LIVE_NARROW; path >= LIVE_WGMMA && error == cudaSuccess; path--) {
-        cudaFuncAttributes code;
+        cudaFuncAttributes code = {};
         if (path == LIVE_DIRECT || (path != LIVE_ASYNC && !state->encode))
             continue;
         error = cudaFuncGetAttributes(&code, live_kernel<F>(path));

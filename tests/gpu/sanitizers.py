@@ -58,7 +58,8 @@ VARIANTS = {
     "topk/cluster": [(["cluster=2,8", "alone=1"], [])],
     "topk/radix": [([], ["batch=2", "n=60K", "max_n=64K", "ragged=1", "scores=random,rising"])],
 }
-HARNESS = {"hash_kernel", "scatter_kernel", "fill_kernel", "poison_kernel", "canary_kernel", "spin_kernel", "empty_kernel"}
+HARNESS = {"hash_kernel", "scatter_kernel", "random_kernel", "read_kernel", "latency_kernel", "poison_kernel", "spin_kernel",
+           "spin_cycles_kernel", "empty_kernel"}
 # The reference of large problems is no kernel to check by name. It computes what --reference-s leaves to it beyond two items, for
 # one of these, which leave nothing to report themselves.
 BESIDE = ["simt", "fp32_simt", "early_exit"]

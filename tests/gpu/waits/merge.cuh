@@ -6,8 +6,8 @@
 #include "ring.cuh"
 #include "topk/peers.cuh"
 
-/* All pairs of blocks do the same, and the first one's results count: of one pair racecheck reports the right form only in some
- * runs, of many in each. */
+/* All pairs of blocks do the same, and the first one's results count: racecheck reports the right form of the products only in
+ * some runs, be it of one pair or of many. */
 static constexpr unsigned MERGE_PAIRS = 16;
 
 /* A word of each thread, to the same place in block `rank`. */
