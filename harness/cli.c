@@ -149,7 +149,7 @@ static void first_words(struct cli *cli, int argc, char **argv)
 static void add_argument(struct cli *cli, const char *word)
 {
     if (!*word) die(EXIT_USAGE, "'': an empty argument; leave it out, or look at the variable that it came from");
-    if (add_words(&cli->args, word, false))
+    if (cli_add_words(&cli->args, word, false))
         die(EXIT_USAGE, "%.60s: more than %d arguments; use a glob or a job file", word, MAX_LIST);
 }
 

@@ -34,6 +34,7 @@ const char *cli_set(struct cli *, int option, const char *value, enum origin);
 const char *cli_store(struct cli *, const struct cli_option *, const char *value);
 int         cli_option_index(const char *long_name);                               /* that of the last row where there is none */
 int         cli_choice(const char *word, const char *const *words, int n);         /* n where it is none of them */
+const char *cli_add_words(struct list *, const char *value, bool split);           /* split: a comma list. NULL, or why not */
 void        cli_environment(struct cli *);                                 /* dies on a KBENCH_ variable that is no option */
 
 void cli_help(FILE *, const char *command);   /* 80 columns */

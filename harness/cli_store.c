@@ -51,7 +51,7 @@ int cli_choice(const char *word, const char *const *words, int n)
 }
 
 /* Adds the words of a comma list (or the word as it is) to an option's list. */
-static const char *add_words(struct list *list, const char *value, bool split)
+const char *cli_add_words(struct list *list, const char *value, bool split)
 {
     for (const char *p = value; *p || p == value;) {
         size_t n = split ? strcspn(p, ",") : strlen(p);
@@ -79,8 +79,8 @@ const char *cli_store(struct cli *cli, const struct cli_option *o, const char *v
         if (!*value) return "is empty";
         *(const char **)at = value;
         break;
-    case OPT_LIST: return add_words(at, value, o->offset != offsetof(struct cli, plugins));
-    case OPT_AXIS: return add_words(at, value, false);
+    case OPT_LIST: return cli_add_words(at, value, o->offset != offsetof(struct cli, plugins));
+    case OPT_AXIS: return cli_add_words(at, value, false);
     case OPT_CACHE:
         if (cli_choice(value, caches, COUNT(caches)) == COUNT(caches)) return "is not one of cold, hot, both";
         *(enum cache_choice *)at = (enum cache_choice)cli_choice(value, caches, COUNT(caches));

@@ -39,6 +39,7 @@ esac
 SANITIZER = """#!/bin/sh
 tool=$2
 shift 2
+[ "$1 $2" = "--show-backtrace device" ] || exit 9; shift 2
 [ "$1" != --report-api-errors ] || shift 2
 [ "$1" != --a-check ] || shift 2
 eval "reports=\\${${tool}_$2_$3:-0}"
