@@ -11,6 +11,7 @@
 #include <wordexp.h>
 
 #include "base.h"
+#include "nvtx.h"
 
 enum { BOARD_BYTES = 4096, START_TIMEOUT_S = 120, WRAP_TIMEOUT_S = 600, DEATHS = 3 };
 
@@ -36,6 +37,7 @@ static void exec_worker(const struct supervisor *sv, const wordexp_t *wrap, cons
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(STDERR_FILENO, STDOUT_FILENO);  /* whatever a kernel or a tool prints is talk */
     signal(SIGPIPE, SIG_DFL);
+    if (!wrap->we_wordc) nvtx_listen();  /* a tool has a listener of its own, which it may name only later */
     setenv("OMP_WAIT_POLICY", "passive", 0);   /* a waiting thread that spins takes the core from the one it waits for */
     execvp(argv[0], (char *const *)argv);
     fprintf(stderr, "kbench: %s: can't be run: %s\n", argv[0], strerror(errno));

@@ -9,7 +9,6 @@
 
 #include "base.h"
 #include "calibrate.h"
-#include "nvtx.h"
 #include "supervisor.h"
 
 void worker_send(struct worker *worker, enum message kind, const void *a, size_t a_size, const void *b, size_t b_size)
@@ -64,7 +63,6 @@ int worker_main(int argc, char **argv)
     if (worker.fd < 0) die(EXIT_USAGE, "worker: %s: no parent listens there; it is started by the other commands", argv[2]);
     worker.board = mmap(NULL, STORE_AT, PROT_READ | PROT_WRITE, MAP_SHARED, worker.memory, 0);
     if (worker.board == MAP_FAILED) die(EXIT_ENVIRONMENT, "worker: shared memory can't be mapped; free some memory");
-    nvtx_listen();
     worker.registry = registry_open(argc - 4, argv + 4);
     struct hello hello = {0};
     for (int i = 0; i < argc - 4 && i < MAX_LIST; i++)
