@@ -9,8 +9,9 @@ void nvtx_pop(void);
 /* The innermost range that a kernel's launch has pushed on this thread, not one of the harness; "" none, or a tool is attached. */
 const char *nvtx_innermost(void);
 
-/* Plug-ins' ranges are heard from now on, and in what this process becomes by exec of its own program, where no tool listens: before
- * their first push, and before there are threads. Only in a program that exports InitializeInjectionNvtx2, which nvtx.c defines. */
+/* Plug-ins' ranges are heard from now on, and in what this process becomes by exec of its own program, where no tool listens:
+ * before their first push, and before there are threads. Only in a program that exports InitializeInjectionNvtx2, which nvtx.c
+ * defines. */
 void nvtx_listen(void);
 
 #endif

@@ -87,8 +87,8 @@ def wrapped_tool_has_the_last_word(folder):
     listener is the tool's to name."""
     tool, said = os.path.join(folder, "tool"), os.path.join(folder, "said")
     with open(tool, "w", encoding="utf-8") as file:
-        file.write(f'#!/bin/sh\n[ -z "${{NVTX_INJECTION64_PATH+set}}" ] || exit 9\n"$@"\nsleep 1\necho "worker ended with $?" >{said}\n'
-                   'echo summary of the tool >&2\n')
+        file.write('#!/bin/sh\n[ -z "${NVTX_INJECTION64_PATH+set}" ] || exit 9\n"$@"\nsleep 1\n'
+                   f'echo "worker ended with $?" >{said}\necho summary of the tool >&2\n')
     os.chmod(tool, 0o755)
     done = kbench("check", "--row", "attn/host_perhead batch=1,heads=8,ctx=256", "--device", "host", "--wrap", tool)
     expect_exit(done, 0)
