@@ -9,6 +9,7 @@
 #include "registry.h"
 
 enum { MOST_TICKS = 9 };
+static const double CHARACTER = 0.026, GAP = 0.02;   /* of a label, and between two: in lengths of the x axis of lines.gp */
 
 struct range axes_y(const struct figure *f)
 {
@@ -60,16 +61,19 @@ void axes_x_ticks(FILE *out, const struct figure *f, struct range x)
     }
     qsort(all, (size_t)n, sizeof(all[0]), ascending);
     double span = x.log ? log(x.hi / x.lo) : x.hi - x.lo, last = -INFINITY;
+    size_t before = 0;   /* characters of the label at `last` */
     bool first = true;
     fputs("set xtics (", out);
     for (int i = 0; i < n; i++) {
         double value = (double)all[i], at = span > 0 ? (x.log ? log(value / x.lo) : value - x.lo) / span : 0;
-        if (at - last < 0.999 / MOST_TICKS) continue;
         char label[32];
-        fprintf(out, "%s'%s' ", first ? "" : ", ", value_text(all[i], label, sizeof(label)));
+        size_t characters = strlen(value_text(all[i], label, sizeof(label)));
+        if (at - last < fmax(0.999 / MOST_TICKS, (double)(before + characters) / 2 * CHARACTER + GAP)) continue;
+        fprintf(out, "%s'%s' ", first ? "" : ", ", label);
         axes_number(out, value);
         first = false;
         last = at;
+        before = characters;
     }
     fputs(")\n", out);
 }

@@ -274,6 +274,24 @@ static void test_axes_of_a_script(void **state)
     table_free(&table);
 }
 
+/* Two long labels need more room than two short ones. */
+static void test_labels_stand_apart(void **state)
+{
+    static const int64_t lengths[] = {2048, 16384, 131072, 262144, 1048576};
+    (void)state;
+    struct table table = {0};
+    for (int i = 0; i < COUNT(lengths); i++) add_row(&table, "attn", "attn/a", 1, lengths[i], 1000);
+    char *script = script_of(&table, 0);
+    assert_has(script, "set xtics ('2K' 2048, '16K' 16384, '128K' 131072, '1M' 1048576)");
+    free(script);
+    table_free(&table);
+    for (int b = 1; b <= 128; b *= 2) add_row(&table, "attn", "attn/a", b, 1024, 1000);
+    script = script_of(&table, 0);
+    assert_has(script, "set xtics ('1' 1, '2' 2, '4' 4, '8' 8, '16' 16, '32' 32, '64' 64, '128' 128)");
+    free(script);
+    table_free(&table);
+}
+
 static void test_ranges_are_never_empty(void **state)
 {
     (void)state;
@@ -466,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_no_axis_without_two_measured_values), cmocka_unit_test(test_lines_of_a_figure),
         cmocka_unit_test(test_at_most_seven_lines), cmocka_unit_test(test_names_of_figures),
         cmocka_unit_test(test_axes_of_a_script),
+        cmocka_unit_test(test_labels_stand_apart),
         cmocka_unit_test(test_ranges_are_never_empty), cmocka_unit_test(test_gnuplot_draws),
         cmocka_unit_test(test_gnuplot_draws_odd_names), cmocka_unit_test(test_comma_locale_draws_the_same),
         cmocka_unit_test(test_gnuplot_not_fit), cmocka_unit_test(test_folder_not_fit),
