@@ -91,6 +91,13 @@ template <class S> struct fp8_softmax {
         }
     }
 
+    /* The same of tile k of an item. */
+    __device__ __forceinline__ void step(fp8_shared<S> &sh, const fp8_places<S> &at, int stage, int32_t k) {
+        if (k == 0)
+            take_units(sh);
+        tile(sh, at, stage, k & 1);
+    }
+
     /* The head's whole sum, in all its lanes. */
     __device__ __forceinline__ float total() const {
         float all = sum;
@@ -139,7 +146,8 @@ template <class S> static __device__ __forceinline__ void fp8_meet(void) {
  *
  * One barrier a tile: between two of them the weights of a tile, the products of the tile before it and the scores of the one after
  * it are made. Half of the warps on each quarter of an SM begin with the weights and half end with them, so that the tensor cores
- * are busy meanwhile: all run weights, products, scores in turn, and only the barrier stands at another place. */
+ * are busy meanwhile. The weights stand in the code twice and the barrier once: warps that meet from two places are divergence to a
+ * checker. */
 template <class S, bool SPLIT>
 static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_work &work, const partials &parts,
                                                    fp8_shared<S> &sh) {
@@ -155,23 +163,17 @@ static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_
     for (int32_t item = (int32_t)blockIdx.x; item < work.items; item += (int32_t)gridDim.x) {
         const int32_t b = fp8_request_of(work, item), first = item % work.groups * S::HEADS;
         const fp8_range range = fp8_range_of<S>(work, item, attn_length_of(a, b).n);
-        const int32_t tiles = max(range.hi - range.lo + S::TILE - 1, 0) / S::TILE;
+        const int32_t tiles = (int32_t)pinned((uint32_t)max(range.hi - range.lo + S::TILE - 1, 0) / S::TILE);  /* or made anew */
         softmax.clear(a, first);
         sums.clear();
         q.arrange(sh);
         /* k: the tile whose scores are there after the barrier. The first round only makes scores, the last only products. */
 #pragma unroll 1
         for (int32_t k = -1; k <= tiles; k++) {
-            if (early)
-                fp8_meet<S>();
-            const int32_t weighted = early ? k : k - 1;
-            if (weighted >= 0 && weighted < tiles) {
-                if (weighted == 0)
-                    softmax.take_units(sh);
-                softmax.tile(sh, at, early ? middle.stage : back.stage, weighted & 1);
-            }
-            if (!early)
-                fp8_meet<S>();
+            const bool weighs = (uint32_t)k < (uint32_t)tiles;
+            fp8_meet<S>();
+            if (__any_sync(ALL_LANES, early && weighs))  /* a vote, so that the branch is known to be the warp's */
+                softmax.step(sh, at, middle.stage, k);
             if (k > 0) {
                 sums.tile(sh, at, back.stage, (k - 1) & 1);
                 __syncwarp();
@@ -188,6 +190,8 @@ static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_
                 const int32_t next = item + (int32_t)gridDim.x;  /* the last scores are made: q of the next item, behind the sums */
                 q.fetch(a, fp8_request_of(work, next), next % work.groups * S::HEADS);
             }
+            if (__any_sync(ALL_LANES, !early && weighs))
+                softmax.step(sh, at, back.stage, k);
         }
         if constexpr (SPLIT) {
             const int32_t split = item / work.groups % work.splits;
