@@ -138,13 +138,17 @@ template <class S, class Ring, int CLUSTER = 1, class Args>
 static __device__ __forceinline__ void wgmma_block(const Args &a, const wgmma_work &work, const partials &p, wgmma_shared<S> &sh) {
     wgmma_init(sh, Ring::ARRIVALS);
     const int team = (int)threadIdx.x / S::TEAM;
+    if constexpr (CLUSTER > 1)
+        wgmma_merge<S, CLUSTER>::begin();
     if (team == S::RING) {
         registers_give<S::FOR_RING>();
         Ring ring(a, work);
         ring.run(sh);
         if constexpr (CLUSTER > 1) {
-            wgmma_merge<S, CLUSTER>::meet();
-            wgmma_merge<S, CLUSTER>::meet();
+            using merge = wgmma_merge<S, CLUSTER>;
+            merge::begun();
+            merge::meet();
+            merge::leave();
         }
     } else if (team == S::SCORER) {
         if constexpr (S::FOR_SCORES > 128)

@@ -5,31 +5,41 @@
 #ifndef KBENCH_ATTN_WGMMA_MERGE_CUH
 #define KBENCH_ATTN_WGMMA_MERGE_CUH
 
-/* N: blocks of 8 elements of d in a slice. In the ring: [part][warp, of 16 heads][block][lane] of the 4 sums that a lane has. */
+/* N: blocks of 8 elements of d in a slice. In the ring: [slice][warp, of 16 heads][block][lane] of the 4 sums that a lane has. */
 template <class S, int C> struct wgmma_merge {
     static constexpr int N = ATTN_D / 8 / C, BLOCK_BYTES = WARP * 16, WARP_BYTES = N * BLOCK_BYTES, PART_BYTES = 4 * WARP_BYTES;
     static_assert(C * PART_BYTES <= S::STAGES * S::STAGE_BYTES && N % 4 == 0, "no such cluster");
 
-    /* By all threads of the cluster, once their block reads nothing of its ring any more; by all again when everything is sent.
-     * What others then store there comes behind the products' reads, which ended in a wgmma_wait that is a fence of their proxy
-     * too, and behind the copies: a full stage's have landed, and the ring has waited for all it began before it comes here.
-     * racecheck still reports the stores against attn's copies, since no ordinary read of these bytes comes in between; in some
-     * runs of merge_product in tests/gpu/waits too, which is right. To read all of them would be for its sake alone. */
+    /* Three meetings of all threads of the cluster. Each thread of a block begins; */
+    static __device__ __forceinline__ void begin() {
+        wgmma_cluster_arrive();
+    }
+    /* all blocks have begun: what is sent to them arrives (send_ml); */
+    static __device__ __forceinline__ void begun() {
+        wgmma_cluster_wait();
+    }
+    /* all sums lie where they are merged; */
     static __device__ __forceinline__ void meet() {
         wgmma_cluster_sync();
     }
+    /* nobody reads another block's any more, so that each may end. */
+    static __device__ __forceinline__ void leave() {
+        wgmma_cluster_arrive();
+        wgmma_cluster_wait();
+    }
 
-    /* The thread's sums to where they are merged. team: of the sums, 0 or 1. */
-    static __device__ __forceinline__ void send(const float (&o)[2][64], const wgmma_shared<S> &sh, int team) {
-        const uint32_t part = shared_address(sh.kv[0]) + wgmma_cluster_rank() * PART_BYTES;
-        const uint32_t to = part + warp_id() % 4 * WARP_BYTES + lane_id() * 16;
+    /* The thread's sums into its block's ring, by the 8 warps that have made sums, when all of them have. Each takes what is its
+     * slice from the other blocks in write(): nobody stores into a block whose copies and products another barrier orders. What is
+     * stored here comes behind the products' reads, which ended in a wgmma_wait that is a fence of their proxy too, and behind the
+     * copies, since every full stage has been multiplied. team: of the sums, 0 or 1. */
+    static __device__ __forceinline__ void keep(const float (&o)[2][64], const wgmma_shared<S> &sh, int team) {
+        const uint32_t to = shared_address(sh.kv[0]) + team * (C / 2) * PART_BYTES + warp_id() % 4 * WARP_BYTES + lane_id() * 16;
+        asm volatile("bar.sync 2, %0;" ::"n"(S::SUMMERS * S::TEAM) : "memory");
 #pragma unroll
-        for (int slice = 0; slice < C / 2; slice++) {
-            const uint32_t there = wgmma_cluster_address(to, team * (C / 2) + slice);
+        for (int slice = 0; slice < C / 2; slice++)
 #pragma unroll
             for (int n = 0; n < N; n++)
-                wgmma_cluster_store16(there + n * BLOCK_BYTES, o[(slice * N + n) / 16] + (slice * N + n) % 16 * 4);
-        }
+                wgmma_store16(to + slice * PART_BYTES + n * BLOCK_BYTES, o[(slice * N + n) / 16] + (slice * N + n) % 16 * 4);
     }
 
     /* m and l of head `head` to all blocks, by the four lanes of a quad. */
@@ -59,12 +69,16 @@ template <class S, int C> struct wgmma_merge {
         return all > 0 ? top * LN2 + logf(all) : -INFINITY;
     }
 
-    /* The block's slice of out, by the 8 warps that have made sums; first: the group's first head. */
+    /* The block's slice of out from all blocks' parts, by the 8 warps that have made sums; first: the group's first head. */
     static __device__ __forceinline__ void write(const attn_args &a, const wgmma_shared<S> &sh, int64_t b, int32_t first,
                                                  int team) {
         const int lane = lane_id(), warp = warp_id() % 4, head = warp * 16 + lane / 4;
-        const uint32_t from = shared_address(sh.kv[0]) + warp * WARP_BYTES + lane * 16;
+        const uint32_t slice = shared_address(sh.kv[0]) + wgmma_cluster_rank() * PART_BYTES + warp * WARP_BYTES + lane * 16;
+        uint32_t from[C];
         float factor[2][C];
+#pragma unroll
+        for (int c = 0; c < C; c++)
+            from[c] = wgmma_cluster_address(slice, c);
 #pragma unroll
         for (int half = 0; half < 2; half++)
             factors(sh, head + half * 8, attn_sink_log2(a, min(first + head + half * 8, a.heads - 1)), factor[half]);
@@ -76,11 +90,11 @@ template <class S, int C> struct wgmma_merge {
             for (int c = 0; c < C; c++)
 #pragma unroll
                 for (int j = 0; j < 4; j++) {
-                    const uint4 v = load16_shared(from + c * PART_BYTES + (n + j) * BLOCK_BYTES);
-                    o[j][0] += __uint_as_float(v.x) * factor[0][c];
-                    o[j][1] += __uint_as_float(v.y) * factor[0][c];
-                    o[j][2] += __uint_as_float(v.z) * factor[1][c];
-                    o[j][3] += __uint_as_float(v.w) * factor[1][c];
+                    const float4 v = wgmma_cluster_load16(from[c] + (n + j) * BLOCK_BYTES);
+                    o[j][0] += v.x * factor[0][c];
+                    o[j][1] += v.y * factor[0][c];
+                    o[j][2] += v.z * factor[1][c];
+                    o[j][3] += v.w * factor[1][c];
                 }
 #pragma unroll
             for (int half = 0; half < 2; half++) {

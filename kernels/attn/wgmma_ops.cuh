@@ -125,6 +125,19 @@ static __device__ __forceinline__ void wgmma_cluster_sync(void) {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
+
+/* The same in two halves, and without an order of what was written, for which a fence would wait for all loads and stores on their
+ * way: a block's shared memory is there for others once it has begun and until it ends. */
+static __device__ __forceinline__ void wgmma_cluster_arrive(void) {
+#if WGMMA_IS_THERE
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+static __device__ __forceinline__ void wgmma_cluster_wait(void) {
+#if WGMMA_IS_THERE
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
 static __device__ __forceinline__ uint32_t wgmma_cluster_rank(void) {
     uint32_t rank = 0;
 #if WGMMA_IS_THERE
@@ -133,7 +146,7 @@ static __device__ __forceinline__ uint32_t wgmma_cluster_rank(void) {
     return rank;
 }
 
-/* What lies at `shared` of this block, in block `rank`; for the stores below. */
+/* What lies at `shared` of this block, in block `rank`; for the accesses below. */
 static __device__ __forceinline__ uint32_t wgmma_cluster_address(uint32_t shared, uint32_t rank) {
     uint32_t there = shared;
 #if WGMMA_IS_THERE
@@ -141,16 +154,21 @@ static __device__ __forceinline__ uint32_t wgmma_cluster_address(uint32_t shared
 #endif
     return there;
 }
-static __device__ __forceinline__ void wgmma_cluster_store16(uint32_t there, const float *x) {
+static __device__ __forceinline__ float4 wgmma_cluster_load16(uint32_t there) {
+    float4 v = {};
 #if WGMMA_IS_THERE
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(there), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3])
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(there)
                  : "memory");
 #endif
+    return v;
 }
 static __device__ __forceinline__ void wgmma_cluster_store8(uint32_t there, float x, float y) {
 #if WGMMA_IS_THERE
     asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(x), "f"(y) : "memory");
 #endif
+}
+static __device__ __forceinline__ void wgmma_store16(uint32_t shared, const float *x) {
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]) : "memory");
 }
 
 /* Four 8x8 matrices of 16-bit elements from where products leave them; lane l gives the address of row l % 8 of matrix l / 8. */

@@ -192,13 +192,14 @@ template <class S> struct wgmma_scorer {
             all[half] = sum[half] + __shfl_xor_sync(ALL_LANES, sum[half], 1);
             all[half] += __shfl_xor_sync(ALL_LANES, all[half], 2);
         }
-        merge::meet();
+        merge::begun();
         for (int half = 0; half < 2; half++)
             merge::send_ml(sh, head(half), m[half], all[half]);
         merge::meet();
         for (int half = 0; half < 2; half++)
             if (wgmma_cluster_rank() == 0 && lane_id() % 4 == 0 && first + head(half) < a.heads)
                 *attn_lse(a, b, first + head(half)) = merge::factors(sh, head(half), 0, factor);
+        merge::leave();
     }
 
     template <int CLUSTER> __device__ __forceinline__ void run(const wgmma_work &work, const partials &p) {

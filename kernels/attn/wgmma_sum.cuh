@@ -108,10 +108,11 @@ static __device__ __forceinline__ void wgmma_sum(const attn_args &a, wgmma_share
         }
         if constexpr (CLUSTER > 1) {
             using merge = wgmma_merge<S, CLUSTER>;
-            merge::meet();
-            merge::send(sums.o, sh, team);
+            merge::begun();
+            merge::keep(sums.o, sh, team);
             merge::meet();
             merge::write(a, sh, wgmma_request_of(work, item), item / work.splits % work.groups * S::HEADS, team);
+            merge::leave();
             return;
         }
         barrier_wait(shared_address(&sh.given[token.at]), token.parity);
