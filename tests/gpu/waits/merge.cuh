@@ -62,4 +62,38 @@ template <int FORM, bool PRODUCT> static __global__ void __launch_bounds__(READE
         d.out[rank * READERS + thread] = sum;
 }
 
+/* Each block of two multiplies a tile of its own, stores a word a thread over it, and takes one of the other's. EARLY: before the
+ * other must have stored it; REUSED: puts another word there while the other may still read. */
+template <int FORM> static __global__ void __launch_bounds__(READERS) wait_taken(wait_data d) {
+    __shared__ __align__(1024) uint4 tile[TILE_PIECES];
+    const peers_cluster peers = peers_cluster::here();
+    const int       thread = (int)threadIdx.x, rank = (int)peers.rank();
+    const uint32_t  at = shared_address(tile);
+    const uint32_t *words = (const uint32_t *)tile;
+    peers.arrive();
+    for (int i = thread; i < TILE_PIECES; i += READERS)
+        copy16_async(wait_place<true>(at, i), d.in + rank * TILE_PIECES + i, true);
+    copy_wait_all();
+    __syncthreads();
+    uint32_t sum = merge_read<true>(at);
+    __syncthreads();
+    peers.wait();
+    if (rank == 1)
+        wait_linger();
+    store4_shared(at + thread * 4, block_word(d, 2 + rank, thread));
+    if (FORM != EARLY)
+        peers.sync();
+    if (FORM == REUSED && rank == 0)
+        wait_linger(), wait_linger();
+    sum = wait_fold(sum, peers.load4(words + wait_piece(thread, 0), (uint32_t)rank ^ 1), 0);
+    if (FORM != REUSED)
+        peers.sync();
+    else
+        __syncthreads();
+    store4_shared(at + thread * 4, 0);
+    peers.sync();
+    if (blockIdx.x < 2)
+        d.out[rank * READERS + thread] = sum;
+}
+
 #endif

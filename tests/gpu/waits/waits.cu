@@ -76,6 +76,9 @@ template <int FORM> static void launch_merge(const wait_data &d, const wait_maps
 template <int FORM> static void launch_merge_product(const wait_data &d, const wait_maps &) {
     launch_pair(wait_merge<FORM, true>, d, MERGE_PAIRS);
 }
+template <int FORM> static void launch_merge_taken(const wait_data &d, const wait_maps &) {
+    launch_pair(wait_taken<FORM>, d, MERGE_PAIRS);
+}
 
 /* A block that may begin before the kernel before it has ended. */
 static void launch_early(void (*kernel)(wait_data), const wait_data &d) {
@@ -158,6 +161,8 @@ static const struct style {
         "barrier.cluster before the stores"}, expect_merge_read, FORMS(merge), false},
     {"merge_product", {"what copies filled and wgmma read, then stored by another block", "barrier.cluster before the reads",
         "barrier.cluster before the stores"}, expect_merge_product, FORMS(merge_product), true},
+    {"merge_taken", {"what wgmma read, then stored over and read by another block", "barrier.cluster before the reads",
+        "barrier.cluster after the reads"}, expect_merge_product, FORMS(merge_taken), true},
     {"init", {"mbarriers made by a thread each", "__syncthreads after mbarrier.init", "mbarrier.inval before another init"},
         expect_phases, FORMS(init), false},
     {"init_one", {"mbarriers made by one thread behind a branch", "__syncthreads after mbarrier.init",
