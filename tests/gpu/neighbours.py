@@ -19,13 +19,14 @@ import json
 import math
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-BATCHES = [str(batch) for batch in range(8, 96, 8)]   # three rows each
+BATCHES = [str(batch) for batch in range(8, 104, 8)]   # three rows each
 CASES = {   # name, words of the neighbour, share of runs that is right to be marked: at least, at most; batch sizes, and in short
     "quiet": ("quiet", None, 0, 0.05, BATCHES, BATCHES[:3]),
     "loop": ("copy loop at 20 %", ["copy", "20", "100"], 0.95, 1, BATCHES[:4], BATCHES[:1]),
@@ -218,6 +219,9 @@ def arguments():
     options.part = options.part and (int(part.group(1)), int(part.group(2)))
     if options.batches is not None and not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", options.batches):
         refuse(f"--batches {options.batches}: sizes as in 8,16,24")
+    for program in (options.program, options.neighbour):   # now, not when twenty quiet runs are over
+        if not shutil.which(program):
+            refuse(f"{program}: no such program")
     if options.csv and not os.path.isdir(os.path.dirname(options.csv) or "."):
         refuse(f"--csv {options.csv}: no such folder")
     return options

@@ -223,7 +223,9 @@ def neighbours_refuse(folder):
                  ("--csv", "old.csv"), ("--csv", "cut.csv"), ("--csv", "short.csv"), ("--out", "sweep")):
         done = judged("neighbours.py", folder, *words, *more, MARKED="copy")
         expect(done.returncode == 2 and done.stderr.count("\n") == 1 and not done.stdout, f"{more}", done)
-    expect_exit(judged("neighbours.py", folder, "no-such-program", *words[1:], MARKED=""), 2)
+    for at in (0, 1):
+        done = judged("neighbours.py", folder, *words[:at], "no-such-program", *words[at + 1:], "--cases", "quiet", MARKED="")
+        expect(done.returncode == 2 and not done.stdout, "a missing program is found late", done)
     done = judged("neighbours.py", folder, *words, "--cases", "quiet", "--csv", "good.csv", "--batches", "8,16", MARKED="")
     expect(done.returncode == 0 and "0 of 2 runs" in done.stdout and read(folder + "/good.csv")[1]["batches"] == "8,16", "", done)
 
