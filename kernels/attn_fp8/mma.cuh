@@ -163,7 +163,7 @@ static __device__ __forceinline__ void fp8_compute(const fp8_args &a, const fp8_
     for (int32_t item = (int32_t)blockIdx.x; item < work.items; item += (int32_t)gridDim.x) {
         const int32_t b = fp8_request_of(work, item), first = item % work.groups * S::HEADS;
         const fp8_range range = fp8_range_of<S>(work, item, attn_length_of(a, b).n);
-        const int32_t tiles = (int32_t)pinned((uint32_t)max(range.hi - range.lo + S::TILE - 1, 0) / S::TILE);  /* or made anew */
+        const int32_t tiles = max(range.hi - range.lo + S::TILE - 1, 0) / S::TILE;
         softmax.clear(a, first);
         sums.clear();
         q.arrange(sh);
