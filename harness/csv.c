@@ -236,10 +236,12 @@ int cell_real(const char *cell, double *ret)
     *ret = NAN;
     if (!*cell)
         return 0;
+    if (cell[strspn(cell, "+-.0123456789eE")])   /* strtod also takes blanks, hex, nan and inf */
+        return -1;
     locale_t before = c_numbers();
     double value = strtod(cell, &end);
     uselocale(before);
-    if (*end || end == cell)
+    if (*end || end == cell || isinf(value))
         return -1;
     *ret = value;
     return 0;

@@ -47,7 +47,7 @@ int  csv_open(struct csv_in *, const char *path);  /* 0 or errno */
 int  csv_next(struct csv_in *, const char **ret_why);
 void csv_close(struct csv_in *);
 
-/* The whole cell as a number. 0, or non-zero where it's not one. An empty cell is INT64_MIN or NaN. */
+/* The whole cell as a number, in decimal and finite. 0, or non-zero where it's not one. An empty cell is INT64_MIN or NaN. */
 int cell_whole(const char *cell, int64_t *ret);
 int cell_real(const char *cell, double *ret);
 

@@ -86,12 +86,20 @@ struct held {
     bool                       strict;
 };
 
+/* NULL, or why the row's times are no median within an interval. */
+static const char *unsettled(const struct row *row)
+{
+    bool interval = row->t_lo_ns > 0 && row->t_hi_ns >= row->t_lo_ns && !isinf(row->t_hi_ns);
+    if (!interval) return "has no interval";
+    return row->t_med_ns >= row->t_lo_ns && row->t_med_ns <= row->t_hi_ns ? NULL : "has a median outside of its own interval";
+}
+
 static void compare(struct findings *all, const struct gate *gate, const struct row *kernel, const struct row *over,
                     const struct held *held)
 {
     struct finding *f = add(all, gate, GATE_OPEN);
     double          limit = gate->at_least;
-    const char     *marks = *kernel->marks ? kernel->marks : over->marks;
+    const char     *marks = *kernel->marks ? kernel->marks : over->marks, *why = unsettled(kernel), *also = unsettled(over);
     f->ratio = over->t_med_ns / kernel->t_med_ns;
     f->lo = over->t_lo_ns / kernel->t_hi_ns;
     f->hi = over->t_hi_ns / kernel->t_lo_ns;
@@ -99,8 +107,10 @@ static void compare(struct findings *all, const struct gate *gate, const struct 
     f->floor_pct = fmax(noise_floor_pct(held->floors, kernel), noise_floor_pct(held->floors, over));
     if (f->floor_pct > 0) f->lo /= 1 + f->floor_pct / 100, f->hi *= 1 + f->floor_pct / 100;
     problem_of(kernel, f->what, sizeof f->what);
-    if (!(f->lo > 0) || !(f->hi >= f->lo) || isinf(f->hi)) {
-        text(f->why, sizeof f->why, "a row has no interval");
+    if (!why && !also && (!(f->lo > 0) || isinf(f->hi))) why = "is too far from the other for a ratio";
+    if (why || also) {
+        text(f->why, sizeof f->why, "%s %s", why ? gate->kernel : gate->over, why ? why : also);
+        if (*kernel->repeat) f->repeat = kernel->repeat;
         return;
     }
     if (f->lo >= limit) f->verdict = GATE_HOLDS;

@@ -1,5 +1,6 @@
 #include "table.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "again.h"
@@ -148,6 +149,16 @@ static const char *read_dim(struct row *row, const char *name, const char *cell)
     return NULL;
 }
 
+/* What an error or a rate may be and a time may not: without bound, as csv_real writes it. */
+static bool read_endless(const struct column *column, const char *cell, double *to)
+{
+    bool less = *cell == '-';
+    if (!strcmp(column->unit, "ns") || strcmp(cell + less, "inf"))
+        return false;
+    *to = less ? -INFINITY : INFINITY;
+    return true;
+}
+
 /* NULL, or why the cell can't be what the column holds. */
 static const char *read_cell(struct row *row, const struct column *column, const char *cell)
 {
@@ -161,7 +172,7 @@ static const char *read_cell(struct row *row, const struct column *column, const
     case COLUMN_WHOLE:
         return cell_whole(cell, (int64_t *)to) ? "not a whole number" : NULL;
     case COLUMN_REAL:
-        return cell_real(cell, (double *)to) ? "not a number" : NULL;
+        return cell_real(cell, (double *)to) && !read_endless(column, cell, (double *)to) ? "not a number" : NULL;
     default:
         return NULL;
     }

@@ -160,6 +160,63 @@ static enum verdict pair(double over, double spread, const char *marks, bool str
     return verdict;
 }
 
+/* A mark is no better on the slower side: noise there makes the other look fast. */
+static void test_marks_of_either_row(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 2; which++) {
+        struct table run = {0};
+        char         wanted[100];
+        add_row(&run, "scan/host_live", 1 << 20, 100, 0.01), add_row(&run, "scan/host_full", 1 << 20, 1500, 0.01);
+        strcpy(run.row[which].marks, "contended");
+        struct findings all = judged(RATIO, &run, false);
+        assert_int_equal(all.finding[0].verdict, GATE_OPEN);
+        text(wanted, sizeof wanted, "%s is marked contended, and the limit is not twice away", run.row[which].kernel);
+        assert_string_equal(all.finding[0].why, wanted);
+        findings_free(&all);
+        run.row[1].t_med_ns *= 2, run.row[1].t_lo_ns *= 2, run.row[1].t_hi_ns *= 2;
+        for (int strict = 0; strict < 2; strict++) {   /* three times the limit: believed unless --strict */
+            all = judged(RATIO, &run, strict);
+            assert_int_equal(all.finding[0].verdict, strict ? GATE_OPEN : GATE_HOLDS);
+            findings_free(&all);
+        }
+        free(run.row);
+    }
+}
+
+/* Times of either row as a damaged file may have them, where lo and hi alone may keep the limit. */
+static void test_times_that_are_none(void **state)
+{
+    static const char outside[] = "has a median outside of its own interval", none[] = "has no interval";
+    static const struct { double med, lo, hi; const char *why; } of[] = {
+        {1e308, 99, 101, outside}, {1e-308, 99, 101, outside}, {98, 99, 101, outside}, {102, 99, 101, outside},
+        {INFINITY, 99, 101, outside}, {100, 101, 99, none}, {100, -1, 101, none}, {100, 0, 101, none}, {100, 99, INFINITY, none},
+        {100, NAN, 101, none}, {100, 99, NAN, none}, {99, 99, 101, ""}, {101, 99, 101, ""}};
+    (void)state;
+    for (int i = 0; i < COUNT(of); i++)
+        for (int which = 0; which < 2; which++) {
+            struct table run = {0};
+            char         wanted[200] = "";
+            add_row(&run, "scan/host_live", 1 << 20, 100, 0.01), add_row(&run, "scan/host_full", 1 << 20, 5000, 0.01);
+            struct row *row = &run.row[which];
+            double      times = which ? 50 : 1;
+            row->t_med_ns = times * of[i].med, row->t_lo_ns = times * of[i].lo, row->t_hi_ns = times * of[i].hi;
+            struct findings all = judged(RATIO, &run, false);
+            if (*of[i].why) text(wanted, sizeof wanted, "%s %s", row->kernel, of[i].why);
+            assert_int_equal(all.finding[0].verdict, *of[i].why ? GATE_OPEN : GATE_HOLDS);
+            assert_string_equal(all.finding[0].why, wanted);
+            findings_free(&all);
+            free(run.row);
+        }
+    struct table run = {0};
+    add_row(&run, "scan/host_live", 1 << 20, 1e-9, 0.01), add_row(&run, "scan/host_full", 1 << 20, 1e300, 0.01);
+    struct findings all = judged(RATIO, &run, false);
+    assert_int_equal(all.finding[0].verdict, GATE_OPEN);
+    assert_string_equal(all.finding[0].why, "scan/host_live is too far from the other for a ratio");
+    findings_free(&all);
+    free(run.row);
+}
+
 static void test_verdicts(void **state)
 {
     (void)state;
@@ -370,7 +427,9 @@ static void test_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grammar), cmocka_unit_test(test_refusals), cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_grammar), cmocka_unit_test(test_refusals), cmocka_unit_test(test_verdicts), cmocka_unit_test(test_marks_of_either_row),
+        cmocka_unit_test(test_times_that_are_none),
+       
         cmocka_unit_test(test_noise_floors), cmocka_unit_test(test_files_of_floors),
         cmocka_unit_test(test_coverage), cmocka_unit_test(test_names_of_run), cmocka_unit_test(test_static_limits),
         cmocka_unit_test(test_words),
