@@ -99,6 +99,20 @@ static void put_ceilings(cJSON *to, const struct ceilings *c)
     put_measured(to, "event_ns", c->event_ns);
 }
 
+/* Over all architectures, and of each alone: another build may be for this device only. What an older one does not have. */
+static void put_code(cJSON *root, int n, const struct entry *kernel)
+{
+    char sm[SM_BYTES], hash[CODE_BYTES];
+    cJSON *whole = cJSON_AddObjectToObject(root, "kernels"), *alone = cJSON_AddObjectToObject(root, "kernels_of_sm");
+    for (int i = 0; i < n; i++) {
+        put_text(whole, kernel[i].name, kernel[i].hash);
+        for (int k = 0; registry_code(&kernel[i], k, sm, hash); k++) {
+            cJSON *of = cJSON_GetObjectItemCaseSensitive(alone, sm);
+            put_text(of ? of : cJSON_AddObjectToObject(alone, sm), kernel[i].name, hash);
+        }
+    }
+}
+
 char *env_json(const struct env *env)
 {
     char now[32], seed[24];
@@ -114,9 +128,7 @@ char *env_json(const struct env *env)
     cJSON_AddRawToObject(root, "seed", text(seed, sizeof(seed), "%" PRIu64, env->seed));
     put_device(cJSON_AddObjectToObject(root, "device"), env->machine);
     put_ceilings(cJSON_AddObjectToObject(root, "ceilings"), &env->machine->ceilings);
-    cJSON *kernels = cJSON_AddObjectToObject(root, "kernels");
-    for (int i = 0; i < env->n_kernels; i++)
-        put_text(kernels, env->kernel[i], env->hash[i]);
+    put_code(root, env->n_kernels, env->kernel);
 
     locale_t before = c_numbers();
     char *json = cJSON_Print(root);
@@ -235,23 +247,6 @@ int env_read(const char *path, struct machine *ret, char *ret_error, size_t size
     }
     *ret = machine;
     return 0;
-}
-
-int env_other_code(const char *path, int n, const char *const *kernel, const char *const *hash)
-{
-    char *json;
-    size_t bytes;
-    int ret = -1;
-    if (file_read(path, &json, &bytes)) return -1;
-    cJSON *root = parse(json);
-    const cJSON *kernels = cJSON_GetObjectItemCaseSensitive(root, "kernels");
-    for (int i = 0; i < n && ret < 0; i++) {
-        const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(kernels, kernel[i]));
-        if (was && *was && *hash[i] && strcmp(was, hash[i])) ret = i;
-    }
-    cJSON_Delete(root);
-    free(json);
-    return ret;
 }
 
 /* "NVIDIA H200 (GPU-1b2c, MIG 1g.18gb)"; a CPU has no number of its own. */

@@ -49,13 +49,16 @@ cJSON *list_ops_json(const struct material *m)
 
 static cJSON *kernel_json(const struct entry *e)
 {
-    cJSON *one = cJSON_CreateObject(), *growth, *tunables;
+    char   sm[SM_BYTES], hash[CODE_BYTES];
+    cJSON *one = cJSON_CreateObject(), *alone, *growth, *tunables;
     cJSON_AddStringToObject(one, "name", e->name);
     cJSON_AddStringToObject(one, "op", e->kernel->op);
     cJSON_AddStringToObject(one, "engine", list_engine(e->kernel->engine));
     cJSON_AddStringToObject(one, "note", e->kernel->note ? e->kernel->note : "");
     cJSON_AddStringToObject(one, "sm", e->sms ? e->sms : "");
     cJSON_AddStringToObject(one, "code_hash", e->hash ? e->hash : "");
+    alone = cJSON_AddObjectToObject(one, "code_hash_of_sm");
+    for (int i = 0; registry_code(e, i, sm, hash); i++) cJSON_AddStringToObject(alone, sm, hash);
     cJSON_AddBoolToObject(one, "probe", (e->kernel->promises & PROBE) != 0);
     cJSON_AddBoolToObject(one, "oracle", (e->kernel->promises & ORACLE) != 0);
     cJSON_AddBoolToObject(one, "clean", (e->kernel->promises & CLEAN) != 0);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "code.h"
 #include "csv.h"
 #include "list.h"
 #include "plugin.h"
@@ -35,10 +36,10 @@ static bool builds_for(const struct registry *r, enum engine engine)
 
 /* Other code is evidence of age only under the same toolkit; without this build's there's no telling, nor in a build without that
  * engine. */
-static void compare_code(const cJSON *kernels, const struct registry *r, const struct toolkits *t, struct result *result)
+static void compare_code(const cJSON *env, const struct registry *r, const struct toolkits *t, struct result *result)
 {
     const char  *toolkit = builds_for(r, result->machine.engine) ? t->of[result->machine.engine] : "";
-    const cJSON *kernel;
+    const cJSON *kernel, *kernels = cJSON_GetObjectItemCaseSensitive(env, "kernels");
     bool         on_record = cJSON_GetArraySize(kernels) > 0;
     cJSON_ArrayForEach(kernel, kernels) {
         const struct entry *e = registry_find(r, kernel->string);
@@ -47,7 +48,7 @@ static void compare_code(const cJSON *kernels, const struct registry *r, const s
         if (plugin) text(result->plugin, sizeof result->plugin, "%s", kernel->string);
         hashed &= !plugin;
         on_record &= hashed;
-        if (!hashed || (e && !strcmp(e->hash, kernel->valuestring))) continue;
+        if (!hashed || (e && code_same(env, result->machine.facts.sm, e))) continue;
         if (result->n_stale < MAX_STALE) text(result->stale[result->n_stale++], sizeof result->stale[0], "%s", kernel->string);
     }
     if (result->n_stale) result->freshness = !*toolkit || strcmp(toolkit, result->machine.toolkit) ? UNKNOWN : STALE;
@@ -63,7 +64,7 @@ static void read_env(const char *path, const struct registry *r, const struct to
     cJSON *env = cJSON_Parse(content);
     const cJSON *written = cJSON_GetObjectItemCaseSensitive(env, "written");
     if (cJSON_IsString(written)) text(result->written, sizeof result->written, "%s", written->valuestring);
-    compare_code(cJSON_GetObjectItemCaseSensitive(env, "kernels"), r, t, result);
+    compare_code(env, r, t, result);
     cJSON_Delete(env);
     free(content);
 }

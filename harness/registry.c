@@ -108,6 +108,25 @@ const char *registry_no_code(const struct entry *e, const struct device *d, char
     return text(ret_why, size, "built for sm %s; this device is sm_%d", e->sms, (int)d->sm);
 }
 
+bool registry_code(const struct entry *e, int i, char ret_sm[SM_BYTES], char ret_hash[CODE_BYTES])
+{
+    const char *at = e->hashes ? e->hashes : "";
+    for (; i > 0 && *at; i--) at += strcspn(at, ","), at += *at == ',';
+    size_t sm = strcspn(at, ":"), both = strcspn(at, ",");
+    if (sm >= both) return false;
+    text(ret_sm, SM_BYTES, "%.*s", (int)sm, at);
+    text(ret_hash, CODE_BYTES, "%.*s", (int)(both - sm - 1), at + sm + 1);
+    return true;
+}
+
+bool registry_takes(const char *sm, int device, int *best)
+{
+    int built = (int)strtol(sm, NULL, 10);
+    if (!runs_on(sm, device) || built <= *best) return false;
+    *best = built;
+    return true;
+}
+
 struct problem problem_for_kernel(const struct problem *p)
 {
     struct problem seen = *p;

@@ -41,28 +41,19 @@ static void write_or_die(const struct run_files *files, const char *name, char *
     if (error) die(EXIT_ENVIRONMENT, "%s/%s: %s; choose another folder with --out", files->folder.path, name, strerror(error));
 }
 
-/* Hashes of all kernels in the plan: evidence names the code that it measured. */
-static void hash_plan(const struct plan *plan, const struct registry *registry, struct env *ret)
+/* All kernels in the plan: evidence names the code that it measured. */
+static void kernels_of(const struct plan *plan, const struct registry *registry, struct env *ret)
 {
-    const char **kernel = must_alloc((size_t)registry->n + 1, sizeof *kernel), **hash = must_alloc((size_t)registry->n + 1,
-        sizeof *hash);
+    struct entry *kernel = must_alloc((size_t)registry->n + 1, sizeof *kernel);
     int n = 0;
     for (int i = 0; i < registry->n; i++) {
         bool used = false;
         for (int g = 0; g < plan->n && !used; g++)
             for (int v = 0; v < plan->group[g].n && !used; v++) used = !strcmp(plan->group[g].variant[v].kernel,
                 registry->entry[i].name);
-        if (!used) continue;
-        kernel[n] = registry->entry[i].name;
-        hash[n++] = registry->entry[i].hash;
+        if (used) kernel[n++] = registry->entry[i];
     }
-    ret->n_kernels = n, ret->kernel = kernel, ret->hash = hash;
-}
-
-static void free_hashes(struct env *env)
-{
-    free((void *)env->kernel);
-    free((void *)env->hash);
+    ret->n_kernels = n, ret->kernel = kernel;
 }
 
 static void refuse_other_device(const struct cli *cli, const char *path, const struct machine *machine)
@@ -83,14 +74,14 @@ void run_files_refuse_others(const struct cli *cli, const struct plan *plan, con
     struct table rows = {0};
     struct env env = {0};
     if (!cli->resume || table_read(text(path, sizeof path, "%s/rows.csv", cli->resume), &rows, error, sizeof error)) return;
-    hash_plan(plan, registry, &env);
+    kernels_of(plan, registry, &env);
     text(path, sizeof path, "%s/env.json", cli->resume);
     if (rows.n) refuse_other_device(cli, path, machine);
-    int other = rows.n ? env_other_code(path, env.n_kernels, env.kernel, env.hash) : -1;
+    int other = rows.n ? env_other_code(path, env.n_kernels, env.kernel) : -1;
     if (other >= 0)
         die(EXIT_USAGE, "--resume %s: its rows are of other machine code of %s; finish it with the build that began it, or begin "
-            "anew with another --out", cli->resume, env.kernel[other]);
-    free_hashes(&env);
+            "anew with another --out", cli->resume, env.kernel[other].name);
+    free((void *)env.kernel);
     table_free(&rows);
 }
 
@@ -98,9 +89,9 @@ static char *environment(const struct cli *cli, const struct plan *plan, const s
     const struct machine *machine)
 {
     struct env env = {.command = cli->command_line, .seed = plan->n ? plan->group[0].seed : 0, .machine = machine};
-    hash_plan(plan, registry, &env);
+    kernels_of(plan, registry, &env);
     char *ret = env_json(&env);
-    free_hashes(&env);
+    free((void *)env.kernel);
     return ret;
 }
 

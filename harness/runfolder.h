@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include "machine.h"
+#include "registry.h"
 #include "row.h"
 #include "table.h"
 #include "weather.h"
@@ -54,19 +55,19 @@ bool runfolder_has(const struct runfolder *, const struct row *key);
 /* Writes path/name whole or not at all (temporary file, then rename). 0 or errno. */
 int  runfolder_write(const char *path, const char *name, const char *content);
 
-/* env.json: schema, kbench version, command, seed, machine, ceilings, hash of each kernel's machine code. malloc'ed text. */
+/* env.json: schema, kbench version, command, seed, machine, ceilings, hashes of each kernel's machine code. malloc'ed text. */
 struct env {
     const char           *command;
     uint64_t              seed;
     const struct machine *machine;
     int                   n_kernels;
-    const char *const    *kernel, *const *hash;
+    const struct entry   *kernel;
 };
 char *env_json(const struct env *);
 /* Reads the machine back for report and compare. 0, or non-zero with ret_error. */
 int env_read(const char *path, struct machine *ret, char *ret_error, size_t size);
-/* The first of n kernels whose hash in the file at path is another one; -1: none, or the file or hashes are not there. */
-int env_other_code(const char *path, int n, const char *const *kernel, const char *const *hash);
+/* The first of n kernels whose machine code in the file at path is another one; -1: none, or the file or hashes are not there. */
+int env_other_code(const char *path, int n, const struct entry *kernel);
 /* Whether times of both belong into one table: the same GPU or MIG instance; on the host the same CPU and number of threads. Else
  * ret_why says what each is. */
 bool machine_same(const struct machine *was, const struct machine *is, char *ret_why, size_t size);

@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
-"""Tables in papers: which of the rows that were measured again counts, and that a table which is not its rows' is found.
+"""Tables in papers: which of the rows that were measured again counts, that a table which is not its rows' is found, and what makes
+a row's machine code another one.
 
 usage: test_figures.py PROGRAM SOURCE_ROOT [TEST...]
 """
 import csv
+import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
+import tempfile
 
 from common import SOURCE as ROOT, expect, main
 
 FIGURES = os.path.join(ROOT, "tools", "figures.py")
 sys.path.insert(0, os.path.dirname(FIGURES))
-import figures  # noqa: E402  (its path has to be known first)
+import code_hash  # noqa: E402  (its path has to be known first)
+import cubins  # noqa: E402
+import figures  # noqa: E402
 
 
 def the_rule_is_the_programs(_):
@@ -166,5 +172,71 @@ def runs_in_prose_are_looked_at(folder):
     expect(done.returncode == 0, "", done)
 
 
+def elf(machine, flags, **code):
+    """An ELF image with an executable section .text.NAME of each name's bytes."""
+    names, bodies, headers = b"\0.strings\0", b"", []
+    for name, body in code.items():
+        headers.append((len(names), 1, cubins.SHF_EXECINSTR, 0, 64 + len(bodies), len(body), 0, 0, 16, 0))
+        names, bodies = names + b".text." + name.encode() + b"\0", bodies + body
+    headers.append((1, 3, 0, 0, 64 + len(bodies), len(names), 0, 0, 1, 0))
+    bodies += names
+    table = b"".join(struct.pack("<IIQQQQIIQQ", *header) for header in headers)
+    begin = struct.pack("<4s5B7xHHIQQQIHHHHHH", b"\x7fELF", 2, 1, 1, 51, 7, 2, machine, 1, 0, 0, 64 + len(bodies), flags, 64,
+                        0, 0, 64, len(headers), len(headers) - 1)
+    return begin + bodies + table
+
+
+def library(folder, *objects):
+    paths = []
+    for i, content in enumerate(objects):
+        paths.append(os.path.join(folder, f"{i}.o"))
+        with open(paths[-1], "wb") as file:
+            file.write(content)
+    archive = os.path.join(tempfile.mkdtemp(dir=folder), "x.a")   # a new one: ar adds to what is there
+    subprocess.run(["ar", "rc", archive, *paths], check=True)
+    return archive
+
+
+def each_architecture_has_its_hash(folder):
+    host = elf(62, 0, launch=b"host")
+
+    def cubin(sm, code):
+        return elf(cubins.EM_CUDA, sm, kernel=code)
+
+    def hashes(sms, *objects):
+        return code_hash.code_hashes(library(folder, *objects), sms)
+
+    both = ["90a", "120a"]
+    whole, alone = hashes(both, host + cubin(90, b"a") + cubin(120, b"b"))
+    expect(list(alone) == both and len({whole, *alone.values()}) == 3, f"{whole} {alone}")
+    expect(hashes(["90a"], host + cubin(90, b"a")) == (alone["90a"], {"90a": alone["90a"]}), "the other one counts")
+    other, changed = hashes(both, host + cubin(90, b"a") + cubin(120, b"c"))
+    expect(other != whole and changed["90a"] == alone["90a"] and changed["120a"] != alone["120a"], f"{changed}")
+    expect(hashes(both, host + cubin(90, b"a"))[1].keys() == {"90a"}, "an architecture that the library lacks")
+    whole_host, none = hashes(both, host)
+    expect(whole_host != whole and not none, "host code has no architecture")
+    with_host = hashes(both, host + cubin(90, b"a"), elf(62, 0, more=b"host"))[1]["90a"]
+    expect(with_host != alone["90a"], "host code beside")
+    expect(with_host != hashes(both, host + cubin(90, b"a"), elf(62, 0, more=b"hosu"))[1]["90a"], "other host code beside")
+    path, header = library(folder, host + cubin(90, b"a") + cubin(120, b"b")), os.path.join(folder, "h")
+    words = [sys.executable, "-B", os.path.join(ROOT, "tools", "code_hash.py"), header]
+    subprocess.run([*words, "90a,120a", "a/b", path], check=True)
+    expect(read(header) == f'#define HASH_a_b "{whole}"\n'
+           f'#define HASHES_a_b "90a:{alone["90a"]},120a:{alone["120a"]}"\n', read(header))
+    done = subprocess.run([*words, "90a", "a/b", path], capture_output=True, text=True, check=False)
+    expect(done.returncode == 1 and "machine code for [120]" in done.stderr, "code that nobody asked for", done)
+
+
+def stale_runs_are_told(folder):
+    tool, run = paper(folder)
+    listing = os.path.join(folder, "program")
+    for evidence, code in (("fresh", 0), ("unknown", 0), ("stale", 1)):
+        result = json.dumps({"folder": run, "evidence": evidence, "other_code": ["a"]})
+        write(listing, f"#!/bin/sh\necho '{{\"results\": [{result}]}}'\n")
+        os.chmod(listing, 0o755)
+        done = tool("--program", listing, page=GOOD)
+        expect(done.returncode == code and ("measured other machine code of a" in done.stdout) == (code == 1), evidence, done)
+
+
 main(the_rule_is_the_programs, medians, a_wrong_table_is_found, markers_come_in_pairs, a_bad_word_is_a_line,
-     runs_in_prose_are_looked_at)
+     runs_in_prose_are_looked_at, each_architecture_has_its_hash, stale_runs_are_told)

@@ -265,9 +265,9 @@ static void write_file(const char *folder, const char *name, const char *content
 /* A run of two kernels on this toolkit; `hash` is what its env.json says of the first. */
 static void write_run(const char *root, const char *name, const char *toolkit, const char *hash)
 {
-    const char    *kernels[] = {"mix/host_mma", "mix/host_split"}, *hashes[] = {hash, "06"};
+    const struct entry kernels[] = {{NULL, "mix/host_mma", "", hash}, {NULL, "mix/host_split", "", "06"}};
     struct machine m = {.engine = HOST, .name = "some CPU"};
-    struct env     env = {.command = "kbench", .machine = &m, .n_kernels = 2, .kernel = kernels, .hash = hashes};
+    struct env     env = {.command = "kbench", .machine = &m, .n_kernels = 2, .kernel = kernels};
     char           folder[128];
     text(m.toolkit, sizeof m.toolkit, "%s", toolkit);
     assert_int_equal(mkdir(text(folder, sizeof folder, "%s/results/%s", root, name), 0700), 0);

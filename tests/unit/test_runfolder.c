@@ -334,8 +334,8 @@ static struct machine make_machine(void)
 
 static char *make_env(const struct machine *m)
 {
-    static const char *const kernels[] = {"attn/mma", "attn/simt"}, *const hashes[] = {"0123456789abcdef", ""};
-    struct env env = {"./kbench sweep -k 'attn/*' \xFF", UINT64_MAX, m, 2, kernels, hashes};
+    static const struct entry kernels[] = {{NULL, "attn/mma", "", "0123456789abcdef"}, {NULL, "attn/simt", "", ""}};
+    struct env env = {"./kbench sweep -k 'attn/*' \xFF", UINT64_MAX, m, 2, kernels};
     return env_json(&env);
 }
 
