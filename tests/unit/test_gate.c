@@ -427,9 +427,8 @@ static void test_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grammar), cmocka_unit_test(test_refusals), cmocka_unit_test(test_verdicts), cmocka_unit_test(test_marks_of_either_row),
-        cmocka_unit_test(test_times_that_are_none),
-       
+        cmocka_unit_test(test_grammar), cmocka_unit_test(test_refusals), cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_marks_of_either_row), cmocka_unit_test(test_times_that_are_none),
         cmocka_unit_test(test_noise_floors), cmocka_unit_test(test_files_of_floors),
         cmocka_unit_test(test_coverage), cmocka_unit_test(test_names_of_run), cmocka_unit_test(test_static_limits),
         cmocka_unit_test(test_words),

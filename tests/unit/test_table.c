@@ -169,7 +169,8 @@ static void test_numbers_are_short_and_exact(void **state)
         assert_int_equal(cell_real(buffer, &back), 0);
         assert_true(back == known[i].value || isnan(known[i].value));
     }
-    static const char *const none[] = {"inf", "-inf", "nan", "1e400", "0x10", "0x1p4", " 1", "1 ", "1,5", "infinity", "--1", "e", "."};
+    static const char *const none[] = {"inf", "-inf", "nan", "1e400", "0x10", "0x1p4", " 1", "1 ", "1,5", "infinity", "--1",
+        "e", "."};
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
         double back;
         assert_int_not_equal(cell_real(none[i], &back), 0);
