@@ -12,6 +12,9 @@
  * time has lost something; one that is far longer has measured the tracer: by half as much again and 3 us a kernel. */
 static const double MOST_FAULTY = 0.05, LEAST_RATIO = 0.9, MOST_RATIO = 1.5, MOST_EXTRA_NS = 3000;
 
+/* A record, and the start of the last one of a launch: a day. What a clock that ran off says has no room in sums. */
+static const uint64_t MOST_NS = 86400ull * 1000000000;
+
 /* By launch, then node, then time: doubles become neighbours. */
 static int by_launch(const void *a, const void *b)
 {
@@ -58,7 +61,7 @@ static bool is_double(const struct recording *r, const struct activity *a, const
 static bool has_time(struct breakdown *b, const struct activity *a)
 {
     if (!a->start_ns || !a->end_ns || a->start_ns == a->end_ns) return b->zero_time++, false;
-    if (a->end_ns < a->start_ns) return b->reversed++, false;
+    if (a->end_ns < a->start_ns || a->end_ns - a->start_ns > MOST_NS) return b->reversed++, false;
     return true;
 }
 
@@ -122,6 +125,10 @@ static void judge_launch(const struct recording *r, struct breakdown *b, const s
     if (r->nodes && n > r->nodes) b->unmatched += n - r->nodes;
     if (!whole || !n || (r->nodes && n != r->nodes)) return;
     qsort(a, (size_t)n, sizeof *a, by_start);
+    if (a[n - 1]->start_ns - a[0]->start_ns > MOST_NS) {
+        b->reversed++;
+        return;
+    }
     add_launch(r, b, (const struct activity *const *)a, n);
 }
 

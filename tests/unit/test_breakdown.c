@@ -253,6 +253,52 @@ static void ratio_to_untraced(void **state)
     assert_non_null(strstr(b.failed, "shows the tracer"));
 }
 
+/* Either side of each limit: nine tenths; half as much again, and of that 3 us a kernel. */
+static void limits_of_the_ratio(void **state)
+{
+    static const struct { int times; double ratio; const char *failed; } of[] = {
+        {20, 0.899, "some are lost"}, {20, 0.901, ""}, {20, 1.499, ""}, {20, 1.501, "shows the tracer"},
+        {20, 2.9, "shows the tracer"}};
+    (void)state;
+    for (int i = 0; i < COUNT(of); i++) {
+        struct stream s;
+        make(&s);
+        for (int k = 0; k < RECORDS; k++) s.a[k].start_ns *= (uint64_t)of[i].times, s.a[k].end_ns *= (uint64_t)of[i].times;
+        s.r.untraced_ns = of[i].times * (SPAN_NS / (double)CALLS) / of[i].ratio;
+        struct breakdown b = analyse(&s);
+        assert_true(fabs(b.ratio - of[i].ratio) < 1e-9);
+        assert_true(*of[i].failed ? strstr(b.failed, of[i].failed) != NULL : !*b.failed);
+    }
+    for (int more = 0; more < 2; more++) {   /* thrice as long, by 3 us less or more a nanosecond for each of two kernels */
+        struct activity a[] = {{ACTIVITY_KERNEL, 1, 0, 1000, 5000, 0, "a"},
+            {ACTIVITY_KERNEL, 2, 0, 5000, 9000 + 2 * (uint64_t)more, 0, "b"}};
+        struct stream s = {.r = {.n = 2, .activity = a, .launches = 1, .calls = 1, .untraced_ns = 2001}};
+        struct breakdown b = analyse(&s);
+        assert_int_equal(*b.failed != 0, more);
+    }
+}
+
+/* A clock that was never read, or ran off: such a length has no room in any sum. */
+static void endless_records(void **state)
+{
+    enum { SECOND = 1000000000 };
+    static const uint64_t day = 86400ull * SECOND;
+    static const struct { uint64_t start, end, then; bool good; } of[] = {
+        {100, UINT64_MAX, 0, false}, {1, UINT64_MAX, 0, false}, {UINT64_MAX - 10, UINT64_MAX, 0, true}, {1, 2 + day, 0, false},
+        {1, 1 + day, 0, true}, {100, 200, UINT64_MAX - 10, false}, {100, 200, 101 + day, false}, {100, 200, 100 + day, true}};
+    (void)state;
+    for (int i = 0; i < COUNT(of); i++) {
+        struct activity a[] = {{ACTIVITY_KERNEL, 1, 0, of[i].start, of[i].end, 0, "a"},
+            {ACTIVITY_KERNEL, 2, 0, of[i].then, of[i].then + 5, 0, "b"}};
+        struct stream s = {.r = {.n = of[i].then ? 2 : 1, .activity = a, .launches = 1, .calls = 1, .untraced_ns = NAN}};
+        struct breakdown b = analyse(&s);
+        assert_int_equal(b.reversed, !of[i].good);
+        assert_int_equal(b.used, of[i].good);
+        assert_int_equal(*b.failed != 0, !of[i].good);
+        assert_true(b.span_ns >= 0);
+    }
+}
+
 static void many_names(void **state)
 {
     (void)state;
@@ -516,7 +562,8 @@ int main(void)
         cmocka_unit_test(adds_up), cmocka_unit_test(order_is_nothing), cmocka_unit_test(one_kernel_inside_another),
         cmocka_unit_test(dropped), cmocka_unit_test(faulty_records), cmocka_unit_test(whole_buffers),
         cmocka_unit_test(foreign_records), cmocka_unit_test(one_launch_too_many),
-        cmocka_unit_test(kernels_divide), cmocka_unit_test(ratio_to_untraced),
+        cmocka_unit_test(kernels_divide), cmocka_unit_test(ratio_to_untraced), cmocka_unit_test(limits_of_the_ratio),
+        cmocka_unit_test(endless_records),
         cmocka_unit_test(derived_from_counters), cmocka_unit_test(many_names), cmocka_unit_test(short_names),
         cmocka_unit_test(passes_are_short), cmocka_unit_test(held_by_another_tool), cmocka_unit_test(what_failed_is_not_written),
         cmocka_unit_test(host_counters),
