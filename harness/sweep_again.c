@@ -18,7 +18,17 @@ static const struct row *row_of(const struct sweep_run *run, const struct job *j
     return NULL;
 }
 
-/* What of a group is worth a further try, and the probe beside it. Checks hold: they are not done again. False: nothing. */
+/* All that is right of a group runs again, what is not measured for its own sake beside it: what ran before a short kernel shows in
+ * its time, and alone it would only run behind itself. Its verdict stands: it is not checked again. */
+static void add_variant(struct job *ret, const struct job *of, int v, struct verdict verdict)
+{
+    int n = ret->group.n++;
+    ret->group.variant[n] = of->group.variant[v];
+    ret->decided[n] = true;
+    ret->verdict[n] = verdict;
+}
+
+/* A group whose marks are worth a further try. beside: who is not. False: nobody. */
 static bool marked_job(const struct sweep_run *run, const struct job *done, int first, int try, struct job *ret, bool *beside)
 {
     int marked = 0;
@@ -28,13 +38,9 @@ static bool marked_job(const struct sweep_run *run, const struct job *done, int 
         const struct row *row = row_of(run, done, v, first);
         if (!row || row_status(row) != STATUS_OK) continue;
         bool again = quiet_tries(row->marks) >= try;
-        if (!again && !row_is_probe(row)) continue;
-        int n = ret->group.n++;
-        ret->group.variant[n] = done->group.variant[v];
-        ret->decided[n] = true;
-        ret->verdict[n] = done->verdict[v];
-        beside[n] = !again;
+        beside[ret->group.n] = !again;
         marked += again;
+        add_variant(ret, done, v, done->verdict[v]);
     }
     return marked > 0;
 }
@@ -58,22 +64,46 @@ void sweep_measure_marked(struct sweep_run *run, const struct job *done, int fir
         say("the machine stays busy: from here on marked rows are not measured again");
 }
 
-/* One row of the plan once more; false where the plan doesn't have it (a resumed run's may not). */
-static bool measure_again(struct sweep_run *run, const struct row *row)
+static const struct row *right_row(const struct table *table, const struct row *key)
 {
-    for (int g = 0; g < run->plan.n; g++)
-        for (int v = 0; v < run->plan.group[g].n; v++) {
-            struct row planned;
-            struct job job = sweep_job(run, &run->plan.group[g]);
-            row_clear(&planned);
-            identify_row(&planned, &job.group, v, &run->registry, run->cli);
-            if (!row_same_key(&planned, row)) continue;
-            job.group.variant[0] = job.group.variant[v];
-            job.group.n = 1;
-            run->progress.total++;
-            sweep_run_job(run, &job, MEASURED_AGAIN, NULL);
-            return true;
-        }
+    for (int i = 0; i < table->n; i++)
+        if (row_same_key(&table->row[i], key) && row_status(&table->row[i]) == STATUS_OK) return &table->row[i];
+    return NULL;
+}
+
+/* The row's variant of a group, checked again, and what `table` has of the others. False: the group has no such row. */
+static bool job_again(const struct sweep_run *run, const struct job *planned, const struct table *table, const struct row *row,
+                      struct job *ret, bool *beside)
+{
+    bool found = false;
+    *ret = *planned;
+    ret->group.n = 0;
+    for (int v = 0; v < planned->group.n; v++) {
+        struct row key;
+        row_clear(&key);
+        identify_row(&key, &planned->group, v, &run->registry, run->cli);
+        bool same = row_same_key(&key, row);
+        const struct row *there = same ? row : right_row(table, &key);
+        int n = ret->group.n;
+        if (!there) continue;
+        add_variant(ret, planned, v, (struct verdict){STATUS_OK, .err_rel = there->err_rel, .checked_pct = there->checked_pct});
+        ret->decided[n] = beside[n] = !same;
+        found |= same;
+    }
+    return found;
+}
+
+/* One row of the plan once more; false where the plan doesn't have it (a resumed run's may not). */
+static bool measure_again(struct sweep_run *run, const struct table *table, const struct row *row)
+{
+    for (int g = 0; g < run->plan.n; g++) {
+        struct job planned = sweep_job(run, &run->plan.group[g]), again;
+        bool beside[MAX_VARIANTS];
+        if (!job_again(run, &planned, table, row, &again, beside)) continue;
+        run->progress.total++;
+        sweep_run_job(run, &again, MEASURED_AGAIN, beside);
+        return true;
+    }
     return false;
 }
 
@@ -88,7 +118,7 @@ void sweep_confirm_growth(struct sweep_run *run)
         for (int i = 0, n = 0; i < s.n && n < MOST && !*run->interrupted; i++) {
             if (s.of[i].verdict != SCALING_ABOVE) continue;
             if (!n++ && !turn && !run->cli->quiet) say("time grows above a declaration: measuring its ends again, to be sure");
-            if (measure_again(run, s.of[i].last)) measure_again(run, s.of[i].first);
+            if (measure_again(run, &table, s.of[i].last)) measure_again(run, &table, s.of[i].first);
         }
         scalings_free(&s), table_free(&table);
     }

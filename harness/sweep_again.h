@@ -4,8 +4,8 @@
 
 #include "sweep_run.h"
 
-/* Rows that other work or held clocks have marked get two more tries; all samples are kept. Not where the number of rounds was
- * given, nor beyond the budget, nor on a machine that stays busy. */
+/* Rows that other work or held clocks have marked get two more tries, beside all that was timed with them; all samples are kept.
+ * Not where the number of rounds was given, nor beyond the budget, nor on a machine that stays busy. */
 void sweep_measure_marked(struct sweep_run *, const struct job *done, int first_row);
 
 /* A growth above its declaration must come back: both ends are measured again, in turns, since a machine that changed its speed

@@ -60,6 +60,52 @@ def hidden_growth_fails(folder):
     expect([one["verdict"] in ("above", "open") for one in scaling(again)] == [True], "the line repeats it", repeated)
 
 
+def positions(run, kernel):
+    """Of the kernel's rows that were measured again: where in their rounds they ran."""
+    rows = [row for row in read_rows(run, every=True) if row["kernel"] == kernel]
+    with open(os.path.join(run, "samples.csv"), newline="", encoding="utf-8") as file:
+        samples = [sample["position"] for sample in csv.DictReader(file) if sample["kernel"] == kernel]
+    found = set()
+    for row in rows:
+        taken, samples = samples[:int(row["rounds"])], samples[int(row["rounds"]):]
+        if row["reason"].startswith("measured again"):
+            found |= set(taken)
+    return found
+
+
+def beside(name, folder, *more, sizes=SIZES):
+    """With `flat` in the same rounds."""
+    done = sweep(name, folder, "--plugin", os.path.join(PLANTED, "flat.so"), "--no-plots", *more, sizes=sizes)
+    return done, read_rows(folder, every=True)
+
+
+def growth_is_confirmed_beside_the_others(folder):
+    for turn in range(3):
+        run = os.path.join(folder, f"run{turn}")
+        done, rows = beside("hidden_max", run)
+        if done.returncode:
+            break
+    expect_exit(done, 1)
+    again = [row for row in rows if row["reason"].startswith("measured again: a growth")]
+    expect({row["kernel"] for row in again} == {"plugin/hidden_max"} and len(again) == 4, f"{again}", done)
+    expect(all(float(row["err_rel"]) < 1e-3 for row in again), "they are checked again", done)
+    expect(positions(run, "plugin/hidden_max") == {"0", "1"}, "beside the other kernel, as the first time", done)
+
+
+def marked_rows_keep_their_company(folder):
+    for turn in range(3):   # a very busy machine makes two times one
+        run = os.path.join(folder, f"run{turn}")
+        done, rows = beside("two_modes", run, "--max-time", "1s", sizes=[*SIZES[:4], "-a", "max_ctx=8K", "--device", "host"])
+        expect_exit(done, 0)
+        first, *again = [row for row in rows if row["kernel"] == "plugin/two_modes"]
+        if again:
+            break
+    expect(first["marks"] and again, "two times are seen, and measured again", done)
+    expect(positions(run, "plugin/two_modes") == {"0", "1"}, "beside the other kernel, as the first time", done)
+    flat = [row for row in rows if row["kernel"] == "plugin/flat"]
+    expect(len(flat) == 1 or flat[0]["marks"], "who only keeps company leaves no row", done)
+
+
 def declared_growth_is_shown(folder):
     run = os.path.join(folder, "run")
     plugin = os.path.join(PLANTED, "declared_max.so")
@@ -115,5 +161,5 @@ def sweeps_plan(folder):
         expect("left out" not in done.stderr, f"{name}: no problem of it is refused", done)
 
 
-main(sweeps_plan, hidden_growth_fails, declared_growth_is_shown, flat_stays_flat, few_sizes_give_no_verdict,
-     hot_rows_are_not_judged)
+main(sweeps_plan, hidden_growth_fails, growth_is_confirmed_beside_the_others, marked_rows_keep_their_company,
+     declared_growth_is_shown, flat_stays_flat, few_sizes_give_no_verdict, hot_rows_are_not_judged)
