@@ -14,6 +14,19 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A toolkit may have been installed without it. */
+#if defined(__has_include)
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define LT_RANGE_BEGIN(name) nvtxRangePushA(name)
+#define LT_RANGE_END() nvtxRangePop()
+#endif
+#endif
+#ifndef LT_RANGE_BEGIN
+#define LT_RANGE_BEGIN(name) (void)(name)
+#define LT_RANGE_END() (void)0
+#endif
+
 /* Functions of the library under their own names without its prefix; those that end in _init fill memory of ours. */
 #define LT_FUNCTIONS(F)                                                                                             \
     F(create, cublasLtCreate)                                                                                       \
@@ -45,8 +58,10 @@ struct lt_matrix {
     bool           loose;
 };
 
-/* d = alpha * op(a) * op(b), fp32 sums, for each of `batch` matrices. */
+/* d = alpha * op(a) * op(b), fp32 sums, for each of `batch` matrices. name: of its range, since the library's kernels have names that
+ * say nothing of the op; NULL: "product". */
 struct lt_product {
+    const char                     *name;
     cublasLtMatmulDescOpaque_t      desc;
     struct lt_matrix                a, b, d;
     int32_t                         batch;
@@ -185,8 +200,11 @@ static inline cublasStatus_t lt_multiply(const struct lt *lt, const struct lt_pr
     const float       zero = 0;
     struct lt_layouts at;
     LT_TRY(lt_layouts_of(lt, p, &at));
-    return lt->matmul(lt->handle, (cublasLtMatmulDesc_t)&p->desc, &alpha, a, &at.a, b, &at.b, &zero, d, &at.d, d, &at.d,
-                      &p->choice.algo, workspace, room, stream);
+    LT_RANGE_BEGIN(p->name ? p->name : "product");
+    const cublasStatus_t ret = lt->matmul(lt->handle, (cublasLtMatmulDesc_t)&p->desc, &alpha, a, &at.a, b, &at.b, &zero, d, &at.d,
+                                          d, &at.d, &p->choice.algo, workspace, room, stream);
+    LT_RANGE_END();
+    return ret;
 }
 
 static inline uint32_t lt_config(const struct lt *lt, const struct lt_product *p, cublasLtMatmulAlgoConfigAttributes_t what,

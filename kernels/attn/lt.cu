@@ -181,6 +181,7 @@ static cublasStatus_t choose(struct plan *plan, const struct problem *p) {
     const int64_t heads = p->dim[ATTN_HEADS], width = width_of(p);
     const struct lt_matrix kv = matrix(CUDA_R_16BF, width, ATTN_D, ROW_BYTES);
     struct lt_product &score = plan->score, &value = plan->value;
+    score.name = "scores", value.name = "sums";
     score.batch = value.batch = (int32_t)p->dim[ATTN_BATCH];
     score.a = value.a = kv;
     score.b = matrix(CUDA_R_16BF, heads, ATTN_D, ROW_BYTES);
