@@ -19,6 +19,7 @@ enum message {
     MESSAGE_SAMPLES,  /* worker: int32_t variant, int32_t n, struct sample[n] */
     MESSAGE_DONE,     /* worker: struct done; ends the group */
     MESSAGE_PROFILE,  /* worker: int32_t variant, struct profile */
+    MESSAGE_LOADED,   /* worker: int32_t variant, struct loaded */
     MESSAGE_FAULT,    /* worker: char[], why the device or group can't be had; the worker ends */
 };
 
@@ -55,9 +56,19 @@ struct job {
     double          reference_s;             /* of the CPU for the references of the problem */
     bool            check, time;
     bool            profile;                 /* what was timed is traced and counted, too */
+    bool            loaded;                  /* timed before and after the tracer was on; time is true, too */
     bool            once;                    /* under --wrap: one launch, no time */
     bool            decided[MAX_VARIANTS];   /* verdicts of an earlier worker on the same group */
     struct verdict  verdict[MAX_VARIANTS];
+};
+
+enum { LOADED_BEFORE = 2, LOADED_BLOCKS = 3 };
+
+/* One variant before the tracer was loaded, twice, and with it loaded but off. */
+struct loaded {
+    double  ns[LOADED_BLOCKS];               /* of a call, median of a block of rounds; NaN: not timed */
+    int32_t disturbed;                       /* blocks in which other work was seen */
+    char    why[240];                        /* why there is no tracer, or "" */
 };
 
 struct done {

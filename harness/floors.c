@@ -1,6 +1,5 @@
 #include "floors.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,31 +9,28 @@
 
 #include "base.h"
 #include "cli.h"
-#include "csv.h"
-#include "format.h"
+#include "floors_text.h"
 #include "identity.h"
 #include "noise_floors.h"
 #include "quiet.h"
 #include "sweep.h"
 
-enum { REPEATS = 3, ROUNDS = 60 };
-
-struct floor {
-    struct row row;                  /* who it is */
-    int        n;
-    double     ratio[REPEATS];       /* of the medians of the two copies */
-    int        disturbed;            /* repeats in which other work was seen */
-    double     pct;                  /* the largest of them */
+/* What --floors has learnt so far. */
+struct learnt {
+    int           n;
+    struct floor *floor;
+    char          why[sizeof ((struct loaded *)NULL)->why];   /* why the tracer's cost isn't measured any more; "": it is */
 };
 
-/* The group with each variant in [from, to) twice, side by side. */
-static struct job twice(const struct supervisor *sv, const struct group *group, int from, int to)
+/* The group with each variant in [from, to) so many times, side by side; seed: another order, other data. */
+static struct job job_of(const struct supervisor *sv, const struct group *group, int from, int to, int copies, int seed)
 {
-    struct job job = {.group = *group, .ceilings = sv->hello.machine.ceilings, .timing = {.rounds = ROUNDS}, .check = true,
+    struct job job = {.group = *group, .ceilings = sv->hello.machine.ceilings, .timing = {.rounds = FLOOR_ROUNDS}, .check = true,
         .time = true, .timeout_s = 30, .reference_s = REFERENCE_S};
     job.group.n = 0;
+    job.group.seed += (uint64_t)seed;
     for (int v = from; v < to; v++)
-        for (int copy = 0; copy < 2; copy++) {
+        for (int copy = 0; copy < copies; copy++) {
             job.group.variant[job.group.n] = group->variant[v];
             job.decided[job.group.n] = true;      /* right or wrong: not asked here */
             job.verdict[job.group.n++] = (struct verdict){.status = STATUS_OK, .err_rel = NAN, .checked_pct = NAN};
@@ -52,15 +48,14 @@ static void keep(struct floor *floor, const struct row *a, const struct row *b)
     floor->pct = fmax(floor->pct, 100 * fabs(ratio - 1));
 }
 
-/* False: interrupted. */
+/* Each against its copy. False: interrupted. */
 static bool measure(struct supervisor *sv, const struct group *group, int from, int to, struct floor *floor)
 {
     struct outcome *outcome = must_alloc(MAX_VARIANTS, sizeof *outcome);
     bool all = true;
-    for (int repeat = 0; repeat < REPEATS && all; repeat++) {
-        struct job job = twice(sv, group, from, to);
+    for (int repeat = 0; repeat < FLOOR_REPEATS && all; repeat++) {
+        struct job job = job_of(sv, group, from, to, 2, repeat);
         struct done done;
-        job.group.seed += (uint64_t)repeat;       /* another order, other data */
         all = supervisor_group(sv, &job, outcome, &done);
         for (int v = from; v < to; v++) keep(&floor[v - from], &outcome[2 * (v - from)].row, &outcome[2 * (v - from) + 1].row);
         for (int v = 0; v < job.group.n; v++) free(outcome[v].sample);
@@ -69,37 +64,41 @@ static bool measure(struct supervisor *sv, const struct group *group, int from, 
     return all;
 }
 
-static void put_floor(cJSON *rows, const struct floor *floor)
+/* Each before and after the tracer, which stays in the process: the next group begins in another. The problem is that of the last
+ * repeat, so that its references are there. */
+static void measure_loaded(struct supervisor *sv, const struct group *group, int from, int to, struct floor *floor, char *ret_why,
+    size_t size)
 {
-    char digits[32];
-    cJSON *row = cJSON_CreateObject(), *dims, *ratios;
-    cJSON_AddStringToObject(row, "op", floor->row.op);
-    cJSON_AddStringToObject(row, "kernel", floor->row.kernel);
-    dims = cJSON_AddObjectToObject(row, "dims");
-    for (int d = 0; d < floor->row.n_dims; d++)
-        cJSON_AddRawToObject(dims, floor->row.dim[d].name, text(digits, sizeof digits, "%lld", (long long)floor->row.dim[d].value));
-    cJSON_AddStringToObject(row, "tune", floor->row.tune);
-    cJSON_AddStringToObject(row, "cache", floor->row.cache);
-    cJSON_AddRawToObject(row, "floor_pct", real_text(floor->pct, digits));
-    cJSON_AddNumberToObject(row, "disturbed", floor->disturbed);
-    ratios = cJSON_AddArrayToObject(row, "ratios");
-    for (int i = 0; i < floor->n; i++) cJSON_AddItemToArray(ratios, cJSON_CreateRaw(real_text(floor->ratio[i], digits)));
-    cJSON_AddItemToArray(rows, row);
+    struct outcome *outcome = must_alloc(MAX_VARIANTS, sizeof *outcome);
+    struct job job = job_of(sv, group, from, to, 1, FLOOR_REPEATS - 1);
+    struct done done;
+    job.loaded = true;
+    supervisor_group(sv, &job, outcome, &done);
+    for (int v = 0; v < job.group.n; v++) {
+        floor[v].loaded = outcome[v].loaded;
+        if (!*ret_why) text(ret_why, size, "%s", outcome[v].loaded.why);
+        free(outcome[v].sample);
+    }
+    supervisor_renew(sv);
+    free(outcome);
+}
+
+static void begin_floors(struct learnt *learnt, const struct group *group, int from, int to, const struct registry *registry,
+    const struct cli *cli)
+{
+    learnt->floor = must_grow(learnt->floor, (size_t)(learnt->n + to - from), sizeof *learnt->floor);
+    for (int v = from; v < to; v++) {
+        struct floor *floor = &learnt->floor[learnt->n + v - from];
+        *floor = (struct floor){.loaded.ns = {NAN, NAN, NAN}};
+        row_clear(&floor->row);
+        identify_row(&floor->row, group, v, registry, cli);
+    }
 }
 
 /* Into results/runs of the source tree, where that can't be written of the current folder. False: nowhere. */
-static bool write_floors(const struct machine *machine, const struct floor *floor, int n)
+static bool write_floors(const struct machine *machine, const struct learnt *learnt)
 {
-    char folder[600], name[96];
-    cJSON *root = cJSON_CreateObject(), *rows;
-    cJSON_AddNumberToObject(root, "schema", 1);
-    cJSON_AddStringToObject(root, "device", machine->name);
-    cJSON_AddStringToObject(root, "uuid", machine->uuid);
-    rows = cJSON_AddArrayToObject(root, "rows");
-    for (int i = 0; i < n; i++)
-        if (floor[i].n) put_floor(rows, &floor[i]);
-    char *json = cJSON_Print(root);
-    cJSON_Delete(root);
+    char folder[600], name[96], *json = floors_json(machine, learnt->floor, learnt->n, learnt->why);
     noise_floors_file(machine, name, sizeof name);
     const char *const roots[] = {source_root(), "."};
     int error = ENOENT;
@@ -116,42 +115,29 @@ static bool write_floors(const struct machine *machine, const struct floor *floo
     return !error;
 }
 
-static void show(const struct group *group, const struct floor *floor)
+static int runs(struct supervisor *sv, const struct group *group, int from, int to, struct learnt *learnt)
 {
-    char what[200], words[320];
-    if (!floor->n) return;
-    text(words, sizeof words, "%s  %s%s", floor->row.kernel, group_text(group, what, sizeof what),
-        floor->disturbed ? "  (not quiet)" : "");
-    int column = printf("  %6.3f %%  ", floor->pct);
-    wrap_words(stdout, 80, column, column + 2, words);
-    fflush(stdout);
+    struct floor *floor = learnt->floor + learnt->n;
+    bool all = measure(sv, group, from, to, floor);
+    if (all && !*learnt->why) measure_loaded(sv, group, from, to, floor, learnt->why, sizeof learnt->why);
+    for (int v = from; v < to; v++) floors_line(stdout, &floor[v - from], group);
+    return to - from;
 }
 
 int floors_run(struct supervisor *sv, struct cli *cli, const struct registry *registry, const volatile sig_atomic_t *interrupted)
 {
     struct plan plan = sweep_plan(cli, registry, &sv->hello.machine);
-    struct floor *floor = NULL;
-    int n = 0, worst = 0;
-    printf("noise floors: the same kernel twice in one group, largest difference of the\nmedians of %d x %d rounds\n", REPEATS,
-           ROUNDS);
+    struct learnt learnt = {.n = 0};
+    floors_head(stdout);
     for (int g = 0; g < plan.n && !*interrupted; g++)
         for (int from = 0, to; from < plan.group[g].n && !*interrupted; from = to) {
             to = from + MAX_VARIANTS / 2 < plan.group[g].n ? from + MAX_VARIANTS / 2 : plan.group[g].n;
-            floor = must_grow(floor, (size_t)(n + to - from), sizeof *floor);
-            for (int v = from; v < to; v++) {
-                floor[n + v - from] = (struct floor){.n = 0};
-                row_clear(&floor[n + v - from].row);
-                identify_row(&floor[n + v - from].row, &plan.group[g], v, registry, cli);
-            }
-            measure(sv, &plan.group[g], from, to, floor + n);
-            for (int v = from; v < to; v++, n++) {
-                show(&plan.group[g], &floor[n]);
-                if (floor[n].pct > floor[worst].pct) worst = n;
-            }
+            begin_floors(&learnt, &plan.group[g], from, to, registry, cli);
+            learnt.n += runs(sv, &plan.group[g], from, to, &learnt);
         }
-    if (n && floor[worst].n) printf("worst: %.3f %% (%s)\n", floor[worst].pct, floor[worst].row.kernel);
-    bool written = !*interrupted && write_floors(&sv->hello.machine, floor, n);
+    floors_worst(stdout, learnt.floor, learnt.n, learnt.why);
+    bool written = !*interrupted && write_floors(&sv->hello.machine, &learnt);
     plan_free(&plan);
-    free(floor);
+    free(learnt.floor);
     return *interrupted ? 128 + *interrupted : written ? EXIT_OK : EXIT_ENVIRONMENT;
 }

@@ -7,6 +7,7 @@
 
 #include "base.h"
 #include "check.h"
+#include "loaded.h"
 #include "measures.h"
 #include "nvtx.h"
 #include "profile.h"
@@ -204,6 +205,18 @@ static void profile_lanes(struct worker *worker, struct timer *timer, const int 
     free(profile);
 }
 
+static int run_lanes(struct worker *worker, struct timer *timer, const int *map, int *ret_lane)
+{
+    if (!timer->n_lanes) return 0;
+    if (!worker->job->loaded) return timer_run(timer, ret_lane);
+    struct loaded *loaded = must_alloc((size_t)timer->n_lanes, sizeof *loaded);
+    int error = loaded_run(timer, ret_lane, loaded);
+    for (int32_t l = 0; l < timer->n_lanes && !error; l++)
+        worker_send(worker, MESSAGE_LOADED, &(int32_t){map[l]}, sizeof(int32_t), &loaded[l], sizeof *loaded);
+    free(loaded);
+    return error;
+}
+
 static void run_timed(struct worker *worker, struct done *done)
 {
     struct timer timer = {0};
@@ -217,7 +230,7 @@ static void run_timed(struct worker *worker, struct done *done)
         if (!error) error = share_workspace(bound, timer.n_lanes);
         done->ring_s = now_s() - begin;
         begin = now_s();
-        if (!error && timer.n_lanes) error = timer_run(&timer, &lane);
+        if (!error) error = run_lanes(worker, &timer, map, &lane);
         if (error && lane >= 0) {   /* the others are timed again without it, by the next worker */
             decide(worker, map[lane], verdict_of_error(&bound[lane], error, "timed launches"));
             _exit(EXIT_STICKY);

@@ -54,3 +54,18 @@ void outcome_profile(const struct group *group, const void *body, size_t size, s
     if (!ret[v].profile) ret[v].profile = must_alloc(1, sizeof *ret[v].profile);
     memcpy(ret[v].profile, (const char *)body + sizeof v, sizeof *ret[v].profile);
 }
+
+void outcome_loaded(const struct group *group, const void *body, size_t size, struct outcome *ret)
+{
+    int32_t v;
+    if (size != sizeof v + sizeof(struct loaded)) die(EXIT_BUG, "worker: blocks of %zu bytes; report it", size);
+    memcpy(&v, body, sizeof v);
+    if (v < 0 || v >= group->n) die(EXIT_BUG, "worker: blocks of variant %d of %d; report it", v, group->n);
+    memcpy(&ret[v].loaded, (const char *)body + sizeof v, sizeof ret[v].loaded);
+}
+
+void outcome_clear(struct outcome *ret)
+{
+    *ret = (struct outcome){.loaded = {.ns = {NAN, NAN, NAN}}};
+    row_clear(&ret->row);
+}

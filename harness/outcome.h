@@ -9,6 +9,7 @@
 struct outcome {
     struct row     row;
     struct profile *profile;   /* malloc'ed; NULL: none */
+    struct loaded  loaded;     /* of a job that asks for it; ns are NaN else */
     int32_t        n_samples;
     struct sample *sample;
 };
@@ -17,6 +18,9 @@ struct outcome {
 void outcome_row(const struct group *, const void *body, size_t size, struct outcome *ret);
 void outcome_samples(const struct group *, const void *body, size_t size, struct outcome *ret);
 void outcome_profile(const struct group *, const void *body, size_t size, struct outcome *ret);
+void outcome_loaded(const struct group *, const void *body, size_t size, struct outcome *ret);
+/* What nobody has said anything of yet. */
+void outcome_clear(struct outcome *ret);
 
 /* The verdict for the variant on which a worker ended; words from how it ended. */
 struct verdict verdict_of_death(const struct board *, int status, bool timed_out, double timeout_s);

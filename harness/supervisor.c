@@ -176,10 +176,15 @@ static void let_worker_end(struct supervisor *sv)
     }
 }
 
-void supervisor_close(struct supervisor *sv)
+void supervisor_renew(struct supervisor *sv)
 {
     let_worker_end(sv);
     end_worker(sv);
+}
+
+void supervisor_close(struct supervisor *sv)
+{
+    supervisor_renew(sv);
     close(sv->listener);
     munmap(sv->board, BOARD_BYTES);
     close(sv->memory);
@@ -209,6 +214,7 @@ static enum end listen_to(struct supervisor *sv, struct job *job, struct outcome
         if (kind == MESSAGE_ROW) outcome_row(&job->group, body, size, ret);
         if (kind == MESSAGE_SAMPLES && size >= 8) outcome_samples(&job->group, body, size, ret);
         if (kind == MESSAGE_PROFILE) outcome_profile(&job->group, body, size, ret);
+        if (kind == MESSAGE_LOADED) outcome_loaded(&job->group, body, size, ret);
         if (kind == MESSAGE_DONE && size == sizeof *ret_done) memcpy(ret_done, body, sizeof *ret_done);
         free(body);
         if (kind == MESSAGE_DONE) return END_DONE;
@@ -218,12 +224,7 @@ static enum end listen_to(struct supervisor *sv, struct job *job, struct outcome
 bool supervisor_group(struct supervisor *sv, struct job *job, struct outcome *ret, struct done *ret_done)
 {
     *ret_done = (struct done){0};
-    for (int v = 0; v < job->group.n; v++) {
-        row_clear(&ret[v].row);
-        ret[v].n_samples = 0;
-        ret[v].profile = NULL;
-        ret[v].sample = NULL;
-    }
+    for (int v = 0; v < job->group.n; v++) outcome_clear(&ret[v]);
     /* Each attempt decides at least one variant more, or is one of few deaths in nobody's launch, so it ends. */
     for (int attempt = 0, deaths = 0; attempt <= job->group.n + DEATHS; attempt++) {
         if (sv->connection < 0 && !start_worker(sv)) return false;

@@ -29,6 +29,8 @@ void supervisor_measure(struct supervisor *);
 /* Runs a group: ret has room for group->n. False: interrupted, or no worker is to be had (refused); rows are those finished by
  * then (status "" for the others). */
 bool supervisor_group(struct supervisor *, struct job *, struct outcome *ret, struct done *ret_done);
+/* Ends the worker: the next group has a new one, in which nothing is loaded yet. */
+void supervisor_renew(struct supervisor *);
 void supervisor_close(struct supervisor *);
 
 /* `kbench worker SOCKET ...`: the other end. Returns the exit code. */

@@ -13,7 +13,7 @@ bool lane_active(const struct lane *lane)
     return lane->verdict.status == STATUS_OK;
 }
 
-static void tell(struct timer *timer, int lane, const char *what)
+void timer_tell(struct timer *timer, int lane, const char *what)
 {
     if (timer->step_lane) *timer->step_lane = lane;
     if (timer->step) timer->step(timer->step_arg, what);
@@ -25,7 +25,7 @@ static int pilot(struct timer *timer, int l)
     struct lane *lane = &timer->lane[l];
     int n = timer->w->sets < PILOT_SETS ? timer->w->sets : PILOT_SETS;
     struct piece *piece;
-    tell(timer, l, "pilot");
+    timer_tell(timer, l, "pilot");
     if (timer->dev->machine.engine == HOST) n = 1;
     TRY(piece_capture(timer, (struct span){timer, lane->bound, 0, n, 1}, &piece));
     int error = 0;
@@ -81,7 +81,7 @@ static int warm_up(struct timer *timer, int *ret_lane)
             int calls;
             if (!lane_active(&timer->lane[l])) continue;
             *ret_lane = l;
-            tell(timer, l, "warm-up");
+            timer_tell(timer, l, "warm-up");
             TRY(sample(timer, &timer->lane[l], &ns, &calls));
         }
     } while (now_s() < until);
@@ -115,7 +115,7 @@ static int take_round(struct timer *timer, int placement, int round, int *ret_la
         if (!lane_active(lane)) continue;
         struct sample *taken = &lane->sample[lane->n];
         *ret_lane = l;
-        tell(timer, l, "timed sample");
+        timer_tell(timer, l, "timed sample");
         *taken = (struct sample){.placement = placement, .round = round, .position = position, .weather = weather};
         TRY(take_sample(timer, lane, taken));
         lane->n++;
@@ -174,7 +174,7 @@ static int verify(struct timer *timer, int l)
     struct workload *w = timer->w;
     struct piece *piece;
     if (lane->bound->kernel->promises & PROBE) return 0;
-    tell(timer, l, "replay of a timed graph");
+    timer_tell(timer, l, "replay of a timed graph");
     for (int t = 0; t < w->n; t++)
         if (w->shape[t].output && !w->shape[t].input)
             TRY(timer->dev->ops->set(timer->dev, w->ring[t].p, POISON_NAN, (size_t)(w->shape[t].rows * w->shape[t].stride)));
@@ -230,7 +230,7 @@ int timer_run(struct timer *timer, int *ret_lane)
         if (!lane_active(&timer->lane[l])) continue;
         *ret_lane = l;
         timer->lane[l].sample = must_alloc((size_t)(share(timer, most) + 1) * (size_t)placements, sizeof(struct sample));
-        TRY(pilot(timer, l));
+        if (!(timer->lane[l].pilot_ns > 0)) TRY(pilot(timer, l));
     }
     for (int placement = 0; placement < placements; placement++) TRY(run_placement(timer, placement, &round, ret_lane));
     judge(timer);
@@ -242,6 +242,17 @@ int timer_run(struct timer *timer, int *ret_lane)
         TRY(verify(timer, l));
     }
     return 0;
+}
+
+void timer_rewind(struct timer *timer)
+{
+    pieces_drop(timer);
+    for (int l = 0; l < timer->n_lanes; l++) {
+        struct lane *lane = &timer->lane[l];
+        free(lane->sample);
+        *lane = (struct lane){.bound = lane->bound, .pilot_ns = lane->pilot_ns, .verdict = lane->verdict};
+    }
+    timer->cursor = 0;
 }
 
 void timer_free(struct timer *timer)

@@ -19,7 +19,7 @@ struct piece;                    /* a captured stretch of launches */
 struct lane {                    /* one kernel in the timer */
     struct bound   *bound;
     struct piece  **piece;       /* one a chunk, captured when first needed */
-    double          pilot_ns;    /* of one call, roughly */
+    double          pilot_ns;    /* of one call, roughly; 0: not known yet */
     int             passes;      /* of the chunk inside one graph, where the ring is short */
     int             chunks;      /* of one sample */
     int             n;           /* samples */
@@ -53,6 +53,10 @@ bool lane_active(const struct lane *);
 
 /* Times all lanes whose verdict is OK. 0 or a device error; *ret_lane says whose. */
 int  timer_run(struct timer *, int *ret_lane);
+/* Everything as before the first run, but for verdicts and the pilots' times: the next run cuts the ring alike. */
+void timer_rewind(struct timer *);
+/* Which lane is at hand, and with what: to whoever waits for it. */
+void timer_tell(struct timer *, int lane, const char *what);
 void timer_free(struct timer *);
 
 /* Which lane runs at `position` of `round`: every lane is at every position equally often, and follows every other one. */

@@ -1,0 +1,31 @@
+/* Noise floors in words, and as the file that the gate reads. */
+#ifndef KBENCH_FLOORS_TEXT_H
+#define KBENCH_FLOORS_TEXT_H
+
+#include <stdio.h>
+#include "channel.h"
+
+enum { FLOOR_REPEATS = 3, FLOOR_ROUNDS = 60 };
+
+struct floor {
+    struct row    row;                   /* who it is */
+    int           n;
+    double        ratio[FLOOR_REPEATS];  /* of the medians of the two copies */
+    int           disturbed;             /* repeats in which other work was seen */
+    double        pct;                   /* the largest of them */
+    struct loaded loaded;                /* without copies: before and after the tracer */
+};
+
+/* By how many per cent a call takes longer with the tracer loaded but off; NaN: not measured. */
+double floor_loaded_pct(const struct floor *);
+/* The same of the two blocks before it: what time alone changes. */
+double floor_again_pct(const struct floor *);
+
+void  floors_head(FILE *);
+void  floors_line(FILE *, const struct floor *, const struct group *);
+/* The worst of each, and why a tracer's cost is missing: why "" where it isn't. */
+void  floors_worst(FILE *, const struct floor *, int n, const char *why);
+/* malloc'ed; NULL: no memory. */
+char *floors_json(const struct machine *, const struct floor *, int n, const char *why);
+
+#endif
