@@ -58,8 +58,8 @@ struct lt_matrix {
     bool           loose;
 };
 
-/* d = alpha * op(a) * op(b), fp32 sums, for each of `batch` matrices. name: of its range, since the library's kernels have names that
- * say nothing of the op; NULL: "product". */
+/* d = alpha * op(a) * op(b), fp32 sums, for each of `batch` matrices. name: of its range, since names of the library's kernels say
+ * nothing of the op; NULL: "product". */
 struct lt_product {
     const char                     *name;
     cublasLtMatmulDescOpaque_t      desc;
