@@ -58,6 +58,7 @@ int loaded_run(struct timer *timer, int *ret_lane, struct loaded *ret)
     timer->warm_s = WARM_S;
     for (int l = 0; l < timer->n_lanes; l++) ret[l] = (struct loaded){.ns = {NAN, NAN, NAN}};
     if (!timer->dev->trace->begin) text(why, sizeof why, "this engine has no tracer: its calls are profiled by the clock alone");
+    if (timer->dev->cupti) text(why, sizeof why, "the tracer has been on in this process: there is no time before it any more");
     for (int block = 0; block < LOADED_BEFORE && !*why; block++) TRY(time_block(timer, block, ret_lane, ret));
     if (!*why) TRY(trace_lanes(timer, ret_lane, why, sizeof why));
     if (!*why) TRY(time_block(timer, LOADED_BEFORE, ret_lane, ret));

@@ -220,6 +220,19 @@ static void without_a_tracer_nothing_is_timed(void **state)
     bench_free(b);
 }
 
+/* Nor in a process that has had one: its times before are times after. */
+static void once_in_a_process(void **state)
+{
+    (void)state;
+    struct bench *b = bench_new(&tracer);
+    b->fake.dev.cupti = (struct cupti *)b;
+    run(b);
+    assert_int_equal(b->error, 0);
+    assert_int_equal(b->fake.timed, 0);
+    assert_non_null(strstr(b->loaded[0].why, "has been on in this process"));
+    bench_free(b);
+}
+
 /* A tracer that can't begin, hands over nothing, or has seen nothing was not on: what follows would be no answer. */
 static void says_why_it_cannot_tell(void **state)
 {
@@ -258,6 +271,7 @@ int main(void)
         cmocka_unit_test(sees_what_a_tracer_leaves),
         cmocka_unit_test(leaves_wrong_lanes_out),
         cmocka_unit_test(without_a_tracer_nothing_is_timed),
+        cmocka_unit_test(once_in_a_process),
         cmocka_unit_test(says_why_it_cannot_tell),
         cmocka_unit_test(names_the_lane_that_broke),
     };
