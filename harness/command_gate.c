@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "gate.h"
 #include "runfolder.h"
+#include "wanting.h"
 
 static bool wants_rows(const struct gatefile *file)
 {
@@ -51,25 +52,39 @@ static const char *run_sweep(struct cli *cli, const struct gatefile *file, int *
     return sweep->ran;
 }
 
-static void read_rows(const char *run, struct table *ret)
+/* The folder of a run given as such or as its rows.csv; false: of a file of another name, which may be of any run. */
+static bool folder_of(const char *run, char *ret, size_t size)
 {
-    char        path[640], error[800];
     struct stat st;
+    const char *slash = strrchr(run, '/');
     if (stat(run, &st)) die(EXIT_USAGE, "%s: can't be read: %s; name a run folder or its rows.csv", run, strerror(errno));
-    text(path, sizeof path, S_ISDIR(st.st_mode) ? "%s/rows.csv" : "%s", run);
+    if (S_ISDIR(st.st_mode)) text(ret, size, "%s", run);
+    else text(ret, size, "%.*s", slash ? (int)(slash - run) + (slash == run) : 1, slash ? run : ".");
+    return S_ISDIR(st.st_mode) || !strcmp(slash ? slash + 1 : run, "rows.csv");
+}
+
+static void read_rows(const struct cli *cli, const char *run, struct table *ret)
+{
+    char        folder[600], path[640], plan[640], other[640], repeat[700], error[1200];
+    struct stat st;
+    bool        is_run = folder_of(run, folder, sizeof folder);
+    text(path, sizeof path, !stat(run, &st) && S_ISDIR(st.st_mode) ? "%s/rows.csv" : "%s", run);
     if (table_read(path, ret, error, sizeof error)) die(EXIT_USAGE, "%s; name a run folder or its rows.csv", error);
+    is_run = is_run && !access(text(plan, sizeof plan, "%s/plan.ini", folder), F_OK);
+    bool profile = !access(text(other, sizeof other, "%s/counters.csv", folder), F_OK);
+    text(repeat, sizeof repeat, "./kbench %s --resume %s", profile ? "profile" : "sweep", folder);
+    if (wanting_find(ret, path, is_run ? plan : NULL, repeat, error, sizeof error)) die(EXIT_USAGE, "%s", error);
+    if (!is_run && !cli->quiet) say("%s: no plan.ini beside it, so nobody knows whether rows are missing", path);
 }
 
 /* Of the device that env.json beside the rows names; a run without one has none. */
 static void read_floors(const char *run, struct noise_floors *ret)
 {
-    char path[640], error[800];
+    char folder[600], path[640], error[800];
     struct machine machine;
-    struct stat st;
-    const char *slash = strrchr(run, '/');
     *ret = (struct noise_floors){.n = 0};
-    if (!stat(run, &st) && S_ISDIR(st.st_mode)) text(path, sizeof path, "%s/env.json", run);
-    else text(path, sizeof path, "%.*s/env.json", slash ? (int)(slash - run) : 1, slash ? run : ".");
+    folder_of(run, folder, sizeof folder);
+    text(path, sizeof path, "%s/env.json", folder);
     if (env_read(path, &machine, error, sizeof error)) return;
     if (noise_floors_read(&machine, ret, error, sizeof error)) die(EXIT_USAGE, "%s", error);
 }
@@ -102,7 +117,7 @@ int command_gate(struct cli *cli)
         check_names(&file, &registry, NULL);
         folder = run_sweep(cli, &file, &code);
     }
-    if (folder) read_rows(folder, &run), read_floors(folder, &floors);
+    if (folder) read_rows(cli, folder, &run), read_floors(folder, &floors);
     check_names(&file, &registry, folder ? &run : NULL);
     struct findings all = gate_judge(&file, folder ? &run : NULL, &floors, static_facts, static_toolkit, cli->strict);
     gate_print(stdout, &all, cli->args.word[0], folder);

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "base.h"
+#include "wanting.h"
 
 const char *const verdict_name[GATE_VERDICTS] = {"holds", "broken", "inconclusive", "left out"};
 const double      gate_marked_margin = 2;
+const struct gate gate_whole_run = {.name = "the whole run"};
 
 static struct finding *add(struct findings *all, const struct gate *gate, enum verdict verdict)
 {
@@ -67,16 +69,17 @@ static char *combination_of(const struct gate *gate, const int *which, char *ret
     return ret;
 }
 
-/* No time to compare: a row that is missing or has failed is no better than a slow one. */
+/* No time to compare: a row that is missing or has failed is no better than a slow one, but one that is still to come. */
 static void no_time(struct findings *all, const struct gate *gate, const struct row *group, const char *kernel,
                     const struct row *failed)
 {
-    struct finding *f = add(all, gate, GATE_BROKEN);
+    struct finding *f = add(all, gate, failed && row_wanting(failed) ? GATE_OPEN : GATE_BROKEN);
     problem_of(group, f->what, sizeof f->what);
-    if (failed)
+    if (failed && row_wanting(failed)) text(f->why, sizeof f->why, "%s is planned and not measured yet", kernel);
+    else if (failed)
         text(f->why, sizeof f->why, "%s is %s%s%s", kernel, failed->status, *failed->reason ? ": " : "", failed->reason);
     else text(f->why, sizeof f->why, "the run has no time of %s", kernel);
-    if (failed && *failed->repeat) f->repeat = failed->repeat;
+    if (failed && !row_wanting(failed) && *failed->repeat) f->repeat = failed->repeat;
 }
 
 /* What the gate's ratios are held against. */
@@ -218,11 +221,35 @@ static void judge_static(struct findings *all, const struct gate *gate, const st
     else text(f->why, sizeof f->why, "this build has no code for sm %s", gate->sm);
 }
 
+static void judge_whole(struct findings *all, const struct table *run)
+{
+    enum { SHOWN = 3 };
+    struct finding *f = NULL;
+    int             wanting = 0;
+    size_t          n = 0;
+    for (int i = 0; i < run->n; i++) {
+        const struct row *row = &run->row[i];
+        char problem[400];
+        if (!row_wanting(row)) continue;
+        if (!f) f = add(all, &gate_whole_run, GATE_OPEN), f->repeat = row->repeat;
+        if (wanting++ < SHOWN)
+            n += strlen(text(f->why + n, sizeof f->why - n, "%s%s%s%s %.90s", n ? "; " : "", row->kernel, *row->tune ? " " : "",
+                row->tune, problem_of(row, problem, sizeof problem)));
+    }
+    if (wanting > SHOWN) text(f->why + n, sizeof f->why - n, "; and %d more", wanting - SHOWN);
+    if (wanting) text(f->what, sizeof f->what, "%d of %d rows are not there", wanting, run->n);
+    if (!run->torn) return;
+    f = add(all, &gate_whole_run, GATE_OPEN);
+    text(f->why, sizeof f->why, "rows.csv:%d: the last line is cut short; --resume cuts it off and measures what is missing",
+        run->torn);
+}
+
 struct findings gate_judge(const struct gatefile *file, const struct table *run, const struct noise_floors *floors,
                            const struct static_fact *facts, const char *toolkit, bool strict)
 {
     struct held     held = {run, floors, strict};
     struct findings all = {0};
+    if (run) judge_whole(&all, run);
     for (int i = 0; i < file->n; i++) {
         const struct gate *gate = &file->gate[i];
         if (gate->is_static) judge_static(&all, gate, facts, toolkit);

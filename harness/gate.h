@@ -31,6 +31,9 @@ struct findings {
 /* A row with a mark is believed only where the ratio is this many times away from the limit, on either side. */
 extern const double gate_marked_margin;
 
+/* The findings on a run that lacks rows of its plan, or whose last line is cut short, begin with one of this. */
+extern const struct gate gate_whole_run;
+
 /* run: NULL where the file has static limits alone. floors: of the run's device, or NULL. strict: a marked row is never
  * believed. */
 struct findings gate_judge(const struct gatefile *, const struct table *run, const struct noise_floors *floors,

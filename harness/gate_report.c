@@ -14,6 +14,7 @@ enum { WIDTH = 80, MARGIN = 16 };
 static char *wanted(const struct gate *gate, char *ret, size_t size)
 {
     size_t n = 0;
+    if (gate == &gate_whole_run) return text(ret, size, "every row of its plan.ini, each on a whole line");
     if (!gate->is_static)
         return text(ret, size, "%s at least %g times as fast as %s", gate->kernel, gate->at_least, gate->over);
     for (int i = 0; i < gate->n_globs; i++) n += strlen(text(ret + n, size - n, "%s%s", i ? ", " : "", gate->glob[i].word));

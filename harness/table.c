@@ -116,7 +116,7 @@ static bool among_dims(const struct csv_in *in, int i)
 /* Fills what[] for the header in `in`. NULL, or why it's not a header of rows.csv. */
 static const char *read_header(const struct csv_in *in, struct table *table, int *what)
 {
-    bool seen[256] = {false};
+    bool *seen = table->has;
     for (int i = 0; i < in->n; i++) {
         what[i] = column_find(in->cell[i]);
         if (what[i] != OTHER) {
@@ -223,6 +223,7 @@ static int read_rows(const char *path, struct csv_in *in, struct table *table, i
         return refuse(path, in, NULL, "a quote is opened here and never closed", ret_error, size);
     }
     table->bytes = in->at;
+    table->torn = in->size > in->at ? in->lines + 1 : 0;
     return 0;
 }
 
@@ -252,6 +253,16 @@ int table_read(const char *path, struct table *ret, char *ret_error, size_t size
     else
         table.again = again_settle(&table, 0), *ret = table;
     return error;
+}
+
+bool table_has(const struct table *table, const char *name)
+{
+    for (int d = 0; d < table->n_dims; d++) {
+        if (!strcmp(table->dims[d], name))
+            return true;
+    }
+    int c = column_find(name);
+    return c != OTHER && table->has[c];
 }
 
 void table_free(struct table *table)

@@ -15,6 +15,8 @@ struct table {
     char        dims[MAX_DIM_COLUMNS][24];
     int         again;                         /* rows that gave way to a quieter one of the same measurement; see again.h */
     size_t      bytes;                         /* of the file up to the end of its last whole line */
+    int         torn;                          /* the number of the line behind that, which was cut short; 0: none */
+    bool        has[64];                       /* by column of columns[]: the header names it */
 };
 
 /* dims: the union of the dimension names of the run's ops, in plan order; a row's dims not in the header are a bug (99). Return
@@ -33,5 +35,8 @@ int  cell_dim(const char *dim, const char *cell, int64_t *ret);
  * "file:line: what: why" to ret_error. */
 int table_read(const char *path, struct table *ret, char *ret_error, size_t size);
 void table_free(struct table *);
+
+/* Whether the header names this column or dimension. */
+bool table_has(const struct table *, const char *name);
 
 #endif

@@ -27,13 +27,14 @@ def write(folder, name, text):
 def planted_run(folder, **of):
     """Two rows of one problem: kernel -> (median, lower, upper, marks, status)."""
     path = os.path.join(folder, "rows.csv")
-    head = ["op", "kernel", "engine", "status", "marks", "batch", "ctx", "tune", "cache", "t_med_ns", "t_lo_ns", "t_hi_ns", "seed",
-            "repeat"]
+    head = ["op", "kernel", "engine", "status", "marks", "batch", "heads", "ctx", "window", "topk", "ratio", "ragged", "tune",
+            "cache", "t_med_ns", "t_lo_ns", "t_hi_ns", "seed", "repeat"]
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(head)
         for kernel, (median, low, high, marks, status) in of.items():
-            writer.writerow(["attn", f"attn/{kernel}", "host", status, marks, 1, 8192, "", "cold", median, low, high, 1,
+            writer.writerow(["attn", f"attn/{kernel}", "host", status, marks, 1, 64, 8192, 128, 512, 4, 0, "", "cold", median, low,
+                             high, 1,
                              f"./kbench sweep --row 'attn/{kernel} batch=1'"])
     return path
 
@@ -69,7 +70,8 @@ def noise_floors(folder):
     env = environment(KBENCH_ROOT=folder)
     expect_exit(kbench("gate", gate, run, env=env), 0)
     os.makedirs(os.path.join(folder, "results", "runs"))
-    floor = {"op": "attn", "kernel": "attn/host_mma", "dims": {"batch": 1, "ctx": 8192}, "tune": "", "cache": "cold",
+    dims = {"batch": 1, "heads": 64, "ctx": 8192, "window": 128, "topk": 512, "ratio": 4, "ragged": 0}
+    floor = {"op": "attn", "kernel": "attn/host_mma", "dims": dims, "tune": "", "cache": "cold",
              "floor_pct": 3}
     for name, code, words in (("Another CPU", 0, "1 holds"), (device["name"], 4, "2.02x (1.96x..2.08x, noise floor 3.00 %)")):
         floors = write(folder, "results/runs/doctor-host.json", json.dumps({"schema": 1, "device": name, "rows": [floor]}))
@@ -95,6 +97,112 @@ def coverage(folder):
     done = kbench("gate", write(folder, "gate.ini", RATIO.format(2) + "device = cuda\n"), run)
     expect_exit(done, 4)
     expect("1 left out" in done.stdout, "no count", done)
+
+
+def no_times(folder):
+    """Times that are no numbers are refused by line, and a median that lies outside of its interval is no pass."""
+    gate = write(folder, "gate.ini", RATIO.format(1))
+    for median, code, words in (("inf", 2, "rows.csv:2: 'inf': not a number"), ("1e400", 2, "rows.csv:2: '1e400': not a number"),
+                                ("0x10", 2, "rows.csv:2: '0x10': not a number"), ("nan", 2, "rows.csv:2: 'nan': not a number"),
+                                ("1e308", 4, "a median outside of its own interval"),
+                                ("1e-308", 4, "a median outside of its own interval"), ("100", 0, "1 holds")):
+        run = planted_run(folder, host_mma=(median, 99, 101, "", "ok"), host_perhead=(200, 198, 202, "", "ok"))
+        done = kbench("gate", gate, run)
+        expect_exit(done, code)
+        expect(words in " ".join((done.stdout + done.stderr).split()), f"no word of '{words}'", done)
+
+
+PLAN = """[global]
+timeout = 8s
+cache = cold
+seed = 1
+heads = 64
+window = 128
+topk = 512
+ratio = 4
+ragged = 0
+variant = attn/host_mma
+variant = attn/host_perhead
+
+[group 1]
+batch = 1
+ctx = 8K
+"""
+
+
+def incomplete(folder):
+    """Rows that the plan has and the run lacks: nothing of it is taken as whole."""
+    gate, plan = write(folder, "gate.ini", RATIO.format(2)), write(folder, "plan.ini", PLAN)
+    run = planted_run(folder, host_mma=(100, 99, 101, "", "ok"), host_perhead=(400, 396, 404, "", "ok"))
+    with open(run, encoding="utf-8") as file:
+        whole = file.read()
+
+    def judged(code, *words, text=whole, where=folder):
+        write(folder, "rows.csv", text)
+        done = kbench("gate", gate, where)
+        expect_exit(done, code)
+        said = " ".join((done.stdout + done.stderr).split())
+        for word in words:
+            expect(word in said, f"no word of '{word}'", done)
+
+    judged(0, "1 holds")
+    resume = f"./kbench sweep --resume {folder}"
+    write(folder, "plan.ini", PLAN + "\n[group 2]\nbatch = 2\nctx = 8K\n")
+    missing = ("[the whole run]", "2 of 4 rows are not there: attn/host_mma batch=2,heads=64,ctx=8K", "attn/host_mma is planned")
+    judged(4, *missing)
+    judged(4, *missing, where=run)
+    expect(resume in kbench("gate", gate, folder).stdout.replace("\\\n" + 18 * " ", ""), "no line that finishes it")
+    write(folder, "gate.ini", RATIO.format(2) + "batch = 1\n")
+    judged(4, "1 holds", "2 of 4 rows are not there")                       # of no gate's rows: the run is not whole all the same
+    write(folder, "gate.ini", RATIO.format(9))
+    judged(3, "1 broken", "2 of 4 rows are not there")                      # what is broken already stays so
+    write(folder, "gate.ini", RATIO.format(2) + "batch = 3\n")
+    judged(3, "the run has no row of attn/host_mma")                        # and what nobody planned will never come
+    for variant, code in (("variant = attn/host_mma", 0), ("variant = attn/host_mma splits=2,path=1", 4)):
+        write(folder, "gate.ini", RATIO.format(2))
+        write(folder, "plan.ini", PLAN.replace("variant = attn/host_mma\n", variant + "\n"))
+        judged(code)
+    for key, value in (("cache", "hot"), ("seed", "2"), ("heads", "32"), ("ragged", "1")):
+        write(folder, "plan.ini", PLAN.replace(f"\n{key} = ", f"\n{key} = {value} # "))
+        judged(4, "2 of 4 rows are not there")
+    write(folder, "plan.ini", PLAN)
+    for cut in (len(whole) - 1, len(whole) - 30, whole.rindex("attn/host_per")):
+        judged(4, "rows.csv:3: the last line is cut short", "1 of 2 rows", text=whole[:cut])
+    judged(4, "rows.csv:4: the last line is cut short", text=whole + 'attn,"attn/host_mma,')
+    judged(4, "2 of 2 rows are not there", text=whole[:whole.index("\n") + 1])
+    write(folder, "plan.ini", PLAN.replace("attn/host_mma", "plugin/mine"))
+    write(folder, "gate.ini", RATIO.format(2).replace("attn/host_mma", "plugin/mine"))
+    judged(0, "1 holds", text=whole.replace("attn/host_mma", "plugin/mine"))
+    judged(4, "plugin/mine is planned", text=whole.replace("attn,attn/host_mma", "attn,plugin/else"))
+    write(folder, "plan.ini", PLAN.replace("attn/host_perhead", "plugin/mine"))   # its op is that of its neighbours
+    write(folder, "gate.ini", RATIO.format(2).replace("attn/host_perhead", "plugin/mine"))
+    judged(4, "plugin/mine is planned", "0 broken", text=whole.replace("attn,attn/host_perhead", "attn,attn/host_else"))
+    write(folder, "plan.ini", PLAN.replace("attn/host_perhead", "plugin/mine").replace("attn/host_mma", "plugin/other"))
+    write(folder, "gate.ini", RATIO.format(2).replace("attn/host_perhead", "plugin/mine").replace("attn/host_mma", "plugin/other"))
+    judged(4, "plugin/mine is planned", "0 broken", text=whole.replace("attn/host_mma", "plugin/other"))
+    write(folder, "gate.ini", RATIO.format(2))
+    write(folder, "plan.ini", PLAN.replace("8K", "many"))
+    judged(2, "plan.ini:15: ctx = many: not one value")
+    os.remove(plan)
+    judged(0, "nobody knows whether rows are missing")
+    judged(2, "rows.csv:3: the last line is cut short, and no plan.ini", text=whole[:-1])
+
+
+def columns(folder):
+    """Without a column that tells rows apart, or bad from good, there is no verdict; with the plan or without."""
+    gate = write(folder, "gate.ini", RATIO.format(2))
+    run = planted_run(folder, host_mma=(100, 99, 101, "noisy", "ok"), host_perhead=(4000, 3960, 4040, "", "ok"))
+    with open(run, newline="", encoding="utf-8") as file:
+        head, *rows = list(csv.reader(file))
+    for planned in (False, True):
+        if planned:
+            write(folder, "plan.ini", PLAN)
+        for gone in range(len(head)):
+            with open(run, "w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows([row[:gone] + row[gone + 1:] for row in [head, *rows]])
+            done = kbench("gate", gate, run)
+            expect_exit(done, 0 if head[gone] == "repeat" else 2)
+            expect(head[gone] in done.stderr or head[gone] == "repeat", f"no word of {head[gone]}", done)
 
 
 def junit(folder):
@@ -156,4 +264,4 @@ def committed_gates(folder):
             expect(done.returncode == 0 or (done.returncode == 4 and " 0 broken, 0 inconclusive" in done.stdout), "broken", done)
 
 
-main(verdicts, noise_floors, coverage, junit, wrong_input, runs_its_sweep, committed_gates)
+main(verdicts, no_times, noise_floors, coverage, incomplete, columns, junit, wrong_input, runs_its_sweep, committed_gates)
