@@ -2,8 +2,9 @@
 # What a machine without a GPU can't test: planted kernels on the device, all default checks, the sweeps.
 # usage: gpu.sh [-o FOLDER] [PART...]
 #        PART: doctor, planted, check, sweep, neighbours (half an hour: is other work seen), waits (which sanitizer sees which
-#        missing wait), sanitizers (every kernel under each of them; waits first, where FOLDER has no waits.csv), or a job file
-#        NAME.ini of sweeps/; none: the first four. From a bundle or a built tree. Runs are left in FOLDER (default: gpu-test).
+#        missing wait), sanitizers (every kernel under each of them; waits first, where FOLDER has no waits.csv), tools (what ncu,
+#        memcheck and nsys show behind --wrap, and do to clocks), or a job file NAME.ini of sweeps/; none: the first four. From a
+#        bundle or a built tree. Runs are left in FOLDER (default: gpu-test).
 #        KBENCH_SANITIZER: the compute-sanitizer to use, where the newest of this machine is not meant.
 # The last line is 'N passed, N failed'; exit 1 where one failed, 77 where there is no GPU.
 set -u
@@ -65,6 +66,7 @@ for word; do
         part 'sanitizers' python3 "$here/tests/gpu/sanitizers.py" "$program" --out "$out/sanitizers" \
             --csv "$out/sanitizers.csv" --waits "$out/waits.csv" ;;
     waits) waits ;;
+    tools) part 'tools' python3 "$here/tests/gpu/tools.py" "$program" --out "$out/tools" --csv "$out/tools.csv" ;;
     *.ini) part "$word" "$program" sweep "$here/sweeps/$word" --device cuda --out "$out/$(basename "$word" .ini)" ;;
     *) usage "no part '$word'" ;;
     esac

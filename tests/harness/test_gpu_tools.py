@@ -3,21 +3,24 @@
 
 usage: test_gpu_tools.py PROGRAM SOURCE [TEST...]
 """
+import argparse
 import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
 
-from common import SOURCE, expect, expect_exit, kbench, main
+from common import SOURCE, environment, expect, expect_exit, kbench, main
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "gpu"))
 import known as known_reports  # noqa: E402  (its path has to be known first)
 import neighbours as tested_neighbours  # noqa: E402
 import sanitizer_tool as tool_of  # noqa: E402
 import sanitizers as tested  # noqa: E402
+import tools as tested_tools  # noqa: E402
 
 # Styles a..e, forms right and early; results of a form: the variable <style>_<form>, where it isn't 'right'.
 WAITS = """#!/bin/sh
@@ -448,6 +451,172 @@ def the_script_has_a_usage(folder):
     expect(sorted(os.listdir(folder)) == [], "it leaves something")
 
 
+# A program whose `check` runs what --wrap says, and a tool of each kind; each word in $says makes one thing wrong.
+PYTHON = f"#!{sys.executable} -SE"
+WRAPPED = PYTHON + """
+import os, shlex, subprocess, sys
+says = os.environ.get("says", "").split()
+if sys.argv[1] == "--version":
+    sys.exit(print("kbench c0de"))
+if sys.argv[1] == "doctor":
+    if "bare" in says:
+        sys.exit(print("kbench: no device: none") or 5)
+    print("{" if "unread" in says else '{"device": {"uuid": "GPU-1", "sm_clock_MHz": 2000}}')
+    sys.exit(0)
+wrap = shlex.split(sys.argv[sys.argv.index("--wrap") + 1])
+subprocess.run([*wrap, "worker"], check=False)
+for kernel in ["attn/mma O(ctx^0.03)", "attn/splitk", "attn/gather"]:
+    print(f"  {kernel}  " + ("wrong  out[0]" if "wrong" in says and "splitk" in kernel else "ok  error 1e-3, 100 % checked"))
+sys.exit(1 if "wrong" in says or "fails" in says else 0)
+"""
+NCU = PYTHON + """
+import os, sys
+says = os.environ.get("says", "").split()
+if sys.argv[1] == "--version":
+    sys.exit(print("NVIDIA (R) Nsight\\nVersion 2025.3.1.0 (build 1)"))
+options = " ".join(sys.argv[1:])
+if "--clock-control none --nvtx --metrics sm__cycles_elapsed.max,gpu__time_duration.sum" not in options:
+    sys.exit(9)
+filtered = "--nvtx-include" in sys.argv
+if filtered and sys.argv[sys.argv.index("--nvtx-include") + 1:] != ["regex:attn.mma .*/", "worker"]:
+    sys.exit(9)
+for kernel, name in (("hash_kernel(const unsigned long *)", "mma"), ("void attn_mma<shape<2, 64>>(attn_args, int)", "mma"),
+                     ("void attn_splitk_wgmma<2>(attn_args)", "splitk"), ("scatter_kernel(int)", "splitk")):
+    if (filtered and name != "mma" and "loose" not in says) or ("lost" in says and "attn_mma" in kernel):
+        continue
+    print(f"  {kernel} (640, 1, 1)x(256, 1, 1), Context 1, Stream 13, Device 0, CC 9.0\\n\\n    NVTX Push/Pop Stack for Thread 6:")
+    other = "other" in says and "attn_mma" in kernel
+    if "bare_ncu" not in says:
+        print(f"        <0,attn/{'splitk' if other else name} batch=64,ctx=128K pair=0>")
+    us = 20 if "slow" in says else 14
+    print("    sm__cycles_elapsed.max       cycle       28,024")
+    print(f"    gpu__time_duration.sum       {'ns' if 'ns' in says else 'us'}     {us * 1000 if 'ns' in says else us:,}")
+    short = "  empty_kernel() (1, 1, 1)x(1, 1, 1), Context 1, Stream 13, Device 0, CC 9.0\\n  <0,attn/mma batch=64 pair=0>"
+    print(short + "\\n    sm__cycles_elapsed.max cycle 900\\n    gpu__time_duration.sum us 1.5")
+"""
+MEMCHECK = PYTHON + """
+import os, sys
+says = os.environ.get("says", "").split()
+if sys.argv[1] == "--version":
+    sys.exit(print("Version 2026.4.0.0"))
+if sys.argv[1] == "--help":
+    sys.exit(print("--tool" if "old" in says else "--nvtx arg --nvtx-include arg --dump-kernel-launches"))
+filtered = "--nvtx-include" in sys.argv
+for i, kernel in enumerate(["hash_kernel(int)", "void attn_mma<2>(int)", "attn_splitk(int)"]) if "old" not in says else []:
+    left_out = filtered and "splitk" in kernel and "loose" not in says
+    print(f"========= Launch #{i}" + (" (filtered: not in NVTX include list)" if left_out else ""))
+    print(f"=========   Kernel: {kernel}\\n=========   Grid:   (1, 1, 1)")
+if "silent" not in says:
+    print(f"========= ERROR SUMMARY: {2 if 'reports' in says else 0} errors")
+"""
+NSYS = PYTHON + """
+import os, sys
+says = os.environ.get("says", "").split()
+if sys.argv[1] == "--version":
+    sys.exit(print("NVIDIA Nsight Systems version 2025.5.1.121"))
+if sys.argv[1] == "stats":
+    print('Time,Range\\n1,":attn/mma batch=64,ctx=128K pair=0"\\n1,":attn/splitk batch=64 splits=0;path=0"')
+    sys.exit(1 if "raw" in says else 0)
+with open(sys.argv[sys.argv.index("-o") + 1] + (".qdstrm" if "raw" in says else ".nsys-rep"), "wb") as file:
+    file.write(b"\\x01\\xffattn/mma batch=64,ctx=128K pair=0\\x07\\x00")
+    file.write(b"" if "one" in says else b"\\x12attn/splitk batch=64 x=0")
+"""
+SMI = """#!/bin/sh
+case $* in *clocks.applications*) [ -z "$old_smi" ] || exit 2; set="1980 MHz, 1980 MHz" ;; *) set="1980 MHz" ;; esac
+[ -z "$sets" ] || { echo >>$sets; set="1980 MHz, $(wc -l <$sets) MHz"; }
+echo "$set, 345 MHz, 0x0000000000000000"
+"""
+
+
+def wrapped(folder, *words, says="", **settings):
+    """tools.py over the stand-ins, as lines by tool and form."""
+    bins = os.path.join(folder, "bin")
+    os.makedirs(bins, exist_ok=True)
+    for name, text in (("nvidia-smi", SMI), ("ncu", NCU), ("compute-sanitizer", MEMCHECK), ("nsys", NSYS)):
+        script(bins, name, text)
+    program = script(folder, "kbench", WRAPPED)
+    shutil.rmtree(os.path.join(folder, "o"), ignore_errors=True)
+    done = judged("tools.py", folder, program, "--out", "o", "--csv", "t.csv", "--sanitizer", bins + "/compute-sanitizer", *words,
+                  says=says, **{"PATH": bins + ":" + os.environ["PATH"], **settings})
+    expect("Traceback" not in done.stderr, says, done)
+    return done, {(row["tool"], row["form"]): row for row in read(os.path.join(folder, "t.csv"))} if done.returncode < 2 else {}
+
+
+def tools_behind_wrap(folder):
+    done, rows = wrapped(folder)
+    expect_exit(done, 0)
+    expect([row["verdict"] for row in rows.values()] == ["ok"] * 5, f"{rows}", done)
+    every, left = rows["ncu", "all"], rows["ncu", "filtered"]
+    expect((every["launches"], left["launches"], every["version"], every["program"]) == ("8", "4", "2025.3.1.0", "c0de"), f"{rows}")
+    expect(every["kernels"] == "hash_kernel:1 empty_kernel:4 attn_mma:1 attn_splitk_wgmma:1 scatter_kernel:1", every["kernels"])
+    expect(left["ranges"] == "attn/mma batch=64,ctx=128K pair=0 | attn/mma batch=64 pair=0", f"{left}")
+    expect(left["only_its_range"] == "yes", f"{left}")
+    expect((every["kernel_MHz"], every["doctor_MHz"]) == ("2002", "2000"), f"{every}")
+    expect(every["before"] == "clocks.max.sm=1980 MHz clocks.applications.graphics=1980 MHz clocks.sm=345 MHz "
+           "clocks_event_reasons.active=0x0000000000000000" == every["after"], f"{every}")
+    sanitized_all, sanitized_left = rows["memcheck", "all"], rows["memcheck", "filtered"]
+    expect((sanitized_all["launches"], sanitized_left["launches"], sanitized_left["filtered"]) == ("3", "2", "1"), f"{rows}")
+    expect(rows["nsys", "all"]["ranges"] == "attn/mma batch=64,ctx=128K pair=0 | attn/splitk batch=64 splits=0;path=0", f"{rows}")
+    with open(os.path.join(folder, "o", "ncu-filtered.txt"), encoding="utf-8") as file:
+        expect("exit 0" in file.read(), "the tool's output is not kept")
+    done, rows = wrapped(folder, "--tools", "ncu", says="ns", old_smi="1")
+    expect(rows["ncu", "all"]["kernel_MHz"] == "2002" and "applications" not in rows["ncu", "all"]["before"], f"{rows}", done)
+    done, rows = wrapped(folder, "--tools", "nsys", says="raw")
+    expect(done.returncode == 0 and rows["nsys", "all"]["ranges"].endswith("| attn/splitk batch=64 x=0"), f"{rows}", done)
+    done, rows = wrapped(folder, "--tools", "memcheck", says="old")
+    expect(done.returncode == 0 and [row["verdict"] for row in rows.values()] == ["ok", "not there"], f"{rows}", done)
+
+
+def wrapped_words_keep_their_quotes(folder):
+    """The filter reaches a tool as one word, whoever splits --wrap."""
+    said = os.path.join(folder, "said")
+    ranged = script(folder, "tool", '#!/bin/sh\nprintf "%s\\n" "$2" >"$TOLD"\nshift 2\nexec "$@"\n')
+    done = kbench("check", "--row", "attn/host_perhead batch=1,heads=8,ctx=256", "--device", "host", "--wrap",
+                  f"{ranged} {tested_tools.FILTER}", env=environment(TOLD=said))
+    expect_exit(done, 0)
+    with open(said, encoding="utf-8") as file:
+        expect(file.read() == "regex:attn.mma .*/\n", "the filter is another word", done)
+
+
+def broken_promises_are_told(folder):
+    for says, key, why in (("slow", ("ncu", "all"), "launches at 1401 MHz, 2000 without a tool"),
+                           ("bare_ncu", ("ncu", "all"), "a launch of attn/mma outside of its range"),
+                           ("other", ("ncu", "all"), "a launch of attn/mma outside of its range"),
+                           ("lost", ("ncu", "filtered"), "no launch of attn/mma"),
+                           ("loose", ("ncu", "filtered"), "the filter leaves launches of other ranges"),
+                           ("loose", ("memcheck", "filtered"), "the filter leaves launches of other ranges"),
+                           ("reports", ("memcheck", "all"), "2 reports"), ("silent", ("memcheck", "all"), "no summary"),
+                           ("wrong", ("nsys", "all"), "exit 1, 1 of 2 kernels right"), ("fails", ("ncu", "all"), "exit 1, 2 of 2"),
+                           ("raw one", ("nsys", "all"), "no range of attn/splitk")):
+        done, rows = wrapped(folder, "--tools", key[0], says=says)
+        expect(done.returncode == 1 and rows[key]["verdict"].startswith(why) and "FAILED: " in done.stdout, f"{says}: {rows}", done)
+    done, rows = wrapped(folder, "--tools", "ncu", sets="sets")
+    expect(done.returncode == 1 and "clocks were set: " in rows["ncu", "all"]["verdict"], f"{rows}", done)
+
+
+def tools_that_are_not_there(folder):
+    for words in (("--tools", "bogus"), ("--tools", ""), ("--ncu", "no-such"), ("--nsys", "no-such"), ("--limit", "0")):
+        done, _ = wrapped(folder, *words)
+        expect(done.returncode == 2, f"{words}", done)
+    expect_exit(wrapped(folder, says="unread")[0], 2)
+    expect_exit(judged("tools.py", folder, "no-such-program"), 2)
+    expect_exit(wrapped(folder, says="bare")[0], 77)
+    before = tested_tools.PLACES, os.environ["PATH"]
+    try:
+        os.environ["PATH"] = folder
+        tested_tools.PLACES = {"ncu": [folder + "/v*/ncu"], "nsys": []}
+        options = argparse.Namespace(tools=["ncu", "nsys"], ncu=None, nsys=None, sanitizer=None, version="c0de")
+        tested_tools.find_tools(options)
+        found = tested_tools.run(options, "ncu", "all"), tested_tools.run(options, "nsys", "all")
+        expect([line["verdict"] for line in found] == ["not there"] * 2, f"{found}")
+        for version in ("v2025", "v2024"):
+            os.mkdir(os.path.join(folder, version))
+            script(folder, version + "/ncu", "#!/bin/sh\necho Version 1.0\n")
+        expect(tested_tools.program_of("ncu", None) == folder + "/v2025/ncu", "an older one")
+    finally:
+        tested_tools.PLACES, os.environ["PATH"] = before
+
+
 def tool(name, *words):
     return subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "tools", name), *words], capture_output=True, text=True,
                           check=False)
@@ -512,4 +681,5 @@ main(what_a_tool_sees, right_forms_must_be_right, runs_beside_neighbours_add_up,
      one_run_can_miss, parts_share_the_runs, kept_neighbours_can_be_gone_on_with, kernels_under_tools,
      only_known_reports_pass, own_known_reports_are_read, oracles_run_beside_others, reports_are_read, the_newest_tool_is_taken,
      nothing_ran_is_no_pass, fewer_than_asked_is_partly, variants_are_the_kernels_own,
+     tools_behind_wrap, wrapped_words_keep_their_quotes, broken_promises_are_told, tools_that_are_not_there,
      the_script_has_a_usage, traces_are_held_to_untraced_time, rows_without_counters_are_missing, runs_agree)

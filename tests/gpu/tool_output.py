@@ -1,0 +1,95 @@
+"""What NVIDIA's tools say of the program that runs behind them: its launches, and the ranges around each."""
+import collections
+import math
+import re
+
+from sanitizer_tool import short
+
+KERNELS = ["attn/mma", "attn/splitk"]                          # the first is what a filter is for
+OWN = {"attn/mma": "attn_mma", "attn/splitk": "attn_splitk"}   # what their launches' names begin with
+CYCLES, DURATION = "sm__cycles_elapsed.max", "gpu__time_duration.sum"
+LONG_US = 10
+RANGE = re.compile(r"attn/\w+ \w+=[^\0-\x1f\x7f-\xff<>\"]*", re.ASCII)
+LAUNCH = re.compile(r"^  (\S.*?) \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\), Context ")
+DUMPED = re.compile(r"^=+ Launch #\d+(?:.*\(filtered: (.*)\))?")
+PER_US = {"n": 1e-3, "u": 1, "m": 1e3, "s": 1e6}               # ns or nsecond
+
+# One launch that a tool shows: its kernel, the ranges around it, MHz and us where they were counted; why it was left out, or None.
+Launch = collections.namedtuple("Launch", "kernel ranges mhz us filtered")
+
+
+def number(word):
+    return float(word.replace(",", ""))
+
+
+def launches_of_ncu(text):
+    """Those of its report, each with the stack of ranges that it prints and both metrics."""
+    found = []
+    for line in text.splitlines():
+        begins, cells = LAUNCH.match(line), line.split()
+        if begins:
+            found.append({"kernel": short(begins.group(1)), "ranges": [], "cycles": math.nan, "us": math.nan})
+        elif found and re.match(r"^ +<\d+,.*>$", line):
+            found[-1]["ranges"].append(line.strip()[1:-1].partition(",")[2])
+        elif found and len(cells) == 3 and cells[0] == CYCLES:
+            found[-1]["cycles"] = number(cells[2])
+        elif found and len(cells) == 3 and cells[0] == DURATION:
+            found[-1]["us"] = number(cells[2]) * PER_US.get(cells[1][0], math.nan)
+    return [Launch(one["kernel"], one["ranges"], one["cycles"] / one["us"] if one["us"] else math.nan, one["us"], None)
+            for one in found]
+
+
+def launches_of_sanitizer(text):
+    """Those that --dump-kernel-launches tells, also of what a filter left out."""
+    found, filtered = [], None
+    for line in text.splitlines():
+        begins, kernel = DUMPED.match(line), re.match(r"^=+ +Kernel: (.*)", line)
+        if begins:
+            filtered = begins.group(1) or ("" if "filtered" in line else None)
+        elif kernel:
+            found.append(Launch(short(kernel.group(1)), [], math.nan, math.nan, filtered))
+    return found
+
+
+def its_own(launch, kernel):
+    return launch.kernel.startswith(OWN[kernel])
+
+
+def clock(launches):
+    """MHz over all long launches, nan where none was counted."""
+    long = [one for one in launches if one.us >= LONG_US and not math.isnan(one.mhz)]
+    return sum(one.mhz * one.us for one in long) / sum(one.us for one in long) if long else math.nan
+
+
+def left_kernels(launches):
+    return collections.Counter(one.kernel for one in launches if one.filtered is None)
+
+
+def shown(tool, form, launches, ranges):
+    """What is wrong with what a tool shows, or "". launches None: this version does not tell them."""
+    if tool == "nsys":
+        missing = [kernel for kernel in KERNELS if not any(name.startswith(kernel + " ") for name in ranges)]
+        return f"no range of {missing[0]}" if missing else ""
+    if launches is None:
+        return ""
+    left = [one for one in launches if one.filtered is None]
+    wanted = KERNELS if form == "all" else KERNELS[:1]
+    for kernel in wanted:
+        own = [one for one in left if its_own(one, kernel)]
+        if not own:
+            return f"no launch of {kernel}"
+        if tool == "ncu" and not all(any(name.startswith(kernel + " ") for name in one.ranges) for one in own):
+            return f"a launch of {kernel} outside of its range"
+    if tool == "ncu" and not all(any(RANGE.fullmatch(name) for name in one.ranges) for one in left):
+        return "a launch without a range that names kernel and problem"
+    return "" if form == "all" or only_its_range(tool, launches) else "the filter leaves launches of other ranges"
+
+
+def only_its_range(tool, launches):
+    """Whether what is left is of the filtered kernel: its launches, and the fills and hashes of its buffers."""
+    left = [one for one in launches if one.filtered is None]
+    foreign = any(one.kernel.startswith("attn_") and not its_own(one, KERNELS[0]) for one in left)
+    names = {name for one in left for name in one.ranges}
+    if tool == "ncu" and not (names and all(name.startswith(KERNELS[0] + " ") for name in names)):
+        return False
+    return bool(left) and not foreign
