@@ -56,3 +56,10 @@ bool spin_right(double asked_ns, double read_ns)
 {
     return fabs(read_ns - asked_ns) <= fmax(RIGHT_NS, RIGHT_SHARE * asked_ns);
 }
+
+int spins_wrong(const double *read_ns)
+{
+    int wrong = 0;
+    for (int i = 0; i < SPINS; i++) wrong += !spin_right(spin_asked_ns[i], read_ns[i]);
+    return wrong;
+}

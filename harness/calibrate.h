@@ -10,5 +10,7 @@ extern const double spin_asked_ns[SPINS];
 int  calibrate(struct dev *, double *ret_ns);
 /* Whether a reading is within 5 % or 0.1 us. */
 bool spin_right(double asked_ns, double read_ns);
+/* How many of the SPINS readings are not. */
+int  spins_wrong(const double *read_ns);
 
 #endif

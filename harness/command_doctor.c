@@ -73,13 +73,12 @@ static void show_line(FILE *out, const char *words)
 static void show_spins(FILE *out, const struct machine *m)
 {
     char words[400];
-    int wrong = 0;
+    int wrong = spins_wrong(m->spin_ns);
     size_t n = strlen(text(words, sizeof words, "timer check:"));
     for (int i = 0; i < SPINS; i++) {
         char asked[24], read[24];
         n += strlen(text(words + n, sizeof words - n, "%s spin of %s reads %s", i ? "," : "",
             ns_text(spin_asked_ns[i], asked, sizeof asked), ns_text(m->spin_ns[i], read, sizeof read)));
-        wrong += !spin_right(spin_asked_ns[i], m->spin_ns[i]);
     }
     show_line(out, words);
     if (wrong)
@@ -110,7 +109,7 @@ static void show_json(FILE *out, const struct cli *cli, const struct machine *ma
     free(json);
 }
 
-/* False: there is no such engine here. */
+/* False: there is no such engine here. *ret_code: touched where something is amiss. */
 static bool show_engine(FILE *out, struct cli *cli, const char *device, int *ret_code)
 {
     struct supervisor sv;
@@ -128,10 +127,12 @@ static bool show_engine(FILE *out, struct cli *cli, const char *device, int *ret
         wrap_words(out, WIDTH, fprintf(out, "no cuda engine: "), 4, sv.hello.why_not_cuda);
         fputc('\n', out);
     }
+    bool wrong = spins_wrong(sv.hello.machine.spin_ns);   /* a later worker says nothing of it */
     if (there && !interrupted && cli->floors) {
         struct registry registry = registry_open(0, NULL);
         *ret_code = floors_run(&sv, &one, &registry, &interrupted);
     }
+    if (there && !interrupted && wrong && !*ret_code) *ret_code = EXIT_INCONCLUSIVE;
     supervisor_close(&sv);
     lock_drop(&lock);
     return there;
@@ -150,7 +151,7 @@ int command_doctor(struct cli *cli)
     if (!(cuda && (cli->json || cli->floors)) && !interrupted) show_engine(stdout, cli, chosen ? cli->device : "host", &code);
     if (interrupted) return 128 + interrupted;
     if (cli->floors) return fflush(stdout) ? EXIT_ENVIRONMENT : code;
-    if (cli->json) return fflush(stdout) ? EXIT_ENVIRONMENT : EXIT_OK;
+    if (cli->json) return fflush(stdout) ? EXIT_ENVIRONMENT : code;
     printf("libraries opened at run time\n");
     show_libraries(stdout);
     printf("programs\n");
@@ -160,5 +161,5 @@ int command_doctor(struct cli *cli)
     show_program(stdout, "ncu", "ncu --version 2>/dev/null | tail -n 1", "kbench sweep --row ... --wrap 'ncu ...'");
     show_program(stdout, "sanitizer", "compute-sanitizer --version 2>/dev/null | head -n 1",
         "kbench sweep --row ... --wrap compute-sanitizer");
-    return fflush(stdout) ? EXIT_ENVIRONMENT : EXIT_OK;
+    return fflush(stdout) ? EXIT_ENVIRONMENT : code;
 }
