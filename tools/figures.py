@@ -5,7 +5,9 @@ A table stands between two markers, and is made anew from the words of the first
     <!-- figures: results/h200/attention kernels=attn/simt,attn/mma across=batch:1,16,64,128 heads=64 ctx=128K -->
     <!-- end of figures -->
 kernels: rows of the table, in order; across: a dimension and its values; the other words fix dimensions. A cell is the median in
-us; `speedup=KERNEL` adds how many times that kernel's speed it is; `counter=l2_reread` shows that column of counters.csv instead.
+us; `speedup=KERNEL` adds how many times that kernel's speed it is; `counter=l2_reread` shows that column of counters.csv instead, and
+`beside=workspace_moved_B` another one, of bytes, in brackets as MB. A kernel that was run with several tunables is named with those
+that tell its row: `attn/splitk:splits=1`.
 Exit 2, and nothing is written, where a marker does not parse or stand in a pair, where a row is missing or doubled, or where the
 run has a failed row of a kernel that the table shows.
 """
@@ -39,8 +41,15 @@ def rows_of(run, name="rows.csv"):
         return list(csv.DictReader(file))
 
 
+def is_of(row, kernel, dims):
+    """kernel: as in a table, NAME or NAME:tunable=value;..."""
+    name, _, tune = kernel.partition(":")
+    return (row["kernel"] == name and set(filter(None, tune.split(";"))) <= set(row["tune"].split(";"))
+            and all(row.get(n) == str(v) for n, v in dims.items()))
+
+
 def counted(rows, kernel, dims, column):
-    found = [r for r in rows if r["kernel"] == kernel and all(r.get(n) == str(v) for n, v in dims.items())]
+    found = [r for r in rows if is_of(r, kernel, dims)]
     if len(found) != 1 or not found[0][column]:
         raise ValueError(f"{kernel} {dims}: {len(found)} rows of counters")
     return float(found[0][column])
@@ -75,8 +84,7 @@ def settled(rows):
 
 
 def median_us(rows, kernel, dims):
-    found = settled([r for r in rows if r["kernel"] == kernel and r["cache"] == "cold"
-                     and all(r.get(n) == str(v) for n, v in dims.items())])
+    found = settled([r for r in rows if r["cache"] == "cold" and is_of(r, kernel, dims)])
     found = [r for r in found if not r["reason"].startswith(TO_CONFIRM)]   # a growth: the first one's time is the row's
     if len(found) != 1 or found[0]["status"] != "ok":
         raise ValueError(f"{kernel} {dims}: {len(found)} rows, {[r['status'] for r in found]}")
@@ -104,7 +112,8 @@ def failed(rows):
 
 
 def refuse_failed(run, kernels):
-    bad = failed(row for row in rows_of(run) if row["kernel"] in kernels)
+    names = [kernel.partition(":")[0] for kernel in kernels if kernel]
+    bad = failed(row for row in rows_of(run) if row["kernel"] in names)
     if bad:
         raise ValueError(f"{len(bad)} rows of the run failed, first {bad[0]['kernel']}: {bad[0]['status']}")
 
@@ -112,7 +121,9 @@ def refuse_failed(run, kernels):
 def table(words):
     run, options = parsed(words)
     kernels = options.pop("kernels").split(",")
-    speedup, counter = options.pop("speedup", None), options.pop("counter", None)
+    speedup, counter, beside = (options.pop(name, None) for name in ("speedup", "counter", "beside"))
+    if beside and not counter:
+        raise ValueError(f"beside={beside} stands beside no counter")
     across, values = options.pop("across").split(":")
     if across in options:
         raise ValueError(f"{across} is both walked and fixed")
@@ -127,12 +138,14 @@ def table(words):
         for value in values:
             dims = {**fixed, across: number(value)}
             if counter:
-                cells.append(digits(counted(rows, kernel, dims, counter)))
+                more = f" ({digits(counted(rows, kernel, dims, beside) / 1e6)} MB)" if beside else ""
+                cells.append(digits(counted(rows, kernel, dims, counter)) + more)
                 continue
             us, probe = median_us(rows, kernel, dims)
             times = f" ({median_us(rows, speedup, dims)[0] / us:.1f}x)" if speedup and kernel != speedup and not probe else ""
             cells.append(digits(us) + times)
-        lines.append(f"| `{kernel}` | " + " | ".join(cells) + " |")
+        name, _, tune = kernel.partition(":")
+        lines.append(f"| `{name}`{tune and f' {tune}'} | " + " | ".join(cells) + " |")
     return lines
 
 

@@ -49,6 +49,25 @@ def medians(_):
             pass
 
 
+def counters_have_rows_by_tunables(folder):
+    head = "kernel,status,batch,tune,cache,l2_reread,moved\n"
+    lines = ["attn/splitk,ok,64,splits=0;path=0,cold,1.2,2500000\n", "attn/splitk,ok,64,splits=1;path=0,cold,1.1,0\n"]
+    for name in ("rows.csv", "counters.csv"):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(head + "".join(lines))
+    words = f"{folder} kernels=attn/splitk:splits=1,attn/splitk:path=0;splits=0 across=batch:64 counter=l2_reread"
+    expect(figures.table(words)[2:] == ["| `attn/splitk` splits=1 | 1.10 |", "| `attn/splitk` path=0;splits=0 | 1.20 |"],
+           f"{figures.table(words)}")
+    expect(figures.table(words + " beside=moved")[2:] == ["| `attn/splitk` splits=1 | 1.10 (0.00 MB) |",
+                                                          "| `attn/splitk` path=0;splits=0 | 1.20 (2.50 MB) |"], "")
+    for bad in (words.replace(":splits=1", ""), words.replace("splits=1", "splits=2"), words.replace("path=0", "path"),
+                words.replace(" counter=l2_reread", " beside=moved")):
+        try:
+            expect(not figures.table(bad), f"{bad} has a table")
+        except ValueError:
+            pass
+
+
 def a_wrong_table_is_found(folder):
     run, page = os.path.join(folder, "run"), os.path.join(folder, "page.md")
     os.mkdir(run)
@@ -238,5 +257,5 @@ def stale_runs_are_told(folder):
         expect(done.returncode == code and ("measured other machine code of a" in done.stdout) == (code == 1), evidence, done)
 
 
-main(the_rule_is_the_programs, medians, a_wrong_table_is_found, markers_come_in_pairs, a_bad_word_is_a_line,
+main(the_rule_is_the_programs, medians, counters_have_rows_by_tunables, a_wrong_table_is_found, markers_come_in_pairs, a_bad_word_is_a_line,
      runs_in_prose_are_looked_at, each_architecture_has_its_hash, stale_runs_are_told)
