@@ -43,7 +43,8 @@ const struct cli_option cli_options[] = {
     {"wrap", 0, "'COMMAND ...'", OPT_TEXT, AT(wrap), 0, RUNS,
         "put a tool before the worker, as in 'ncu --set full'; nothing is timed, and profile refuses it"},
     {"floors", 0, NULL, OPT_FLAG, AT(floors), 0, DOCTOR,
-        "noise floor of each row, by which gates widen its intervals: the same kernel against itself; takes minutes"},
+        "noise floor of each row, by which gates widen its intervals: the same kernel against itself, and after a tracer; takes "
+        "minutes"},
     {"no-lock", 0, NULL, OPT_FLAG, AT(no_lock), 0, RUNS | DOCTOR | GATE, "do not wait for other runs on the same device"},
     {"budget", 0, "TIME", OPT_SECONDS, AT(budget_s), 0, TIMED | GATE, "time for the whole sweep, shared over its rows: 30s, 2m"},
     {"max-time", 0, "TIME", OPT_SECONDS, AT(cap_s), 0, TIMED | GATE, "stop timing a row after this"},
