@@ -1,5 +1,6 @@
 #include "gnuplot.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -118,10 +119,67 @@ int gnuplot_run(const char *folder, const char *script, char *ret_why, size_t si
     return 1;
 }
 
+/* Bytes of the UTF-8 character at c, 0: it is none. SVG is XML, which is refused as a whole for a wrong byte. */
+static int utf8_bytes(const unsigned char *c)
+{
+    int n = *c < 0x80 ? 1 : *c >= 0xC2 && *c < 0xE0 ? 2 : *c >= 0xE0 && *c < 0xF0 ? 3 : *c >= 0xF0 && *c < 0xF5 ? 4 : 0;
+    for (int i = 1; i < n; i++) {
+        if ((c[i] & 0xC0) != 0x80) return 0;
+    }
+    return n;
+}
+
+/* As tame_text, and UTF-8 throughout. */
+static char *drawn_text(const char *words, char *ret, size_t size)
+{
+    tame_text(words, ret, size);
+    for (char *c = ret; *c;) {
+        int n = utf8_bytes((unsigned char *)c);
+        if (!n) *c = '?';
+        c += n ? n : 1;
+    }
+    return ret;
+}
+
+/* Plain quotes know no escape but a doubled quote, and that not at the begin or twice in a row; the other kind obeys `commands` and
+ * backslashes, but takes any letter by its number. */
 void gnuplot_quoted(FILE *out, const char *words)
 {
     char tame[700];
-    fputc('\'', out);
-    for (const char *c = tame_text(words, tame, sizeof(tame)); *c; c++) fprintf(out, "%s%c", *c == '\'' ? "'" : "", *c);
-    fputc('\'', out);
+    bool plain = !strpbrk(drawn_text(words, tame, sizeof(tame)), "'\\");
+    fputc(plain ? '\'' : '"', out);
+    for (const char *c = tame; *c; c++) {
+        bool as_is = plain || isalnum((unsigned char)*c) || *c == ' ';
+        fprintf(out, as_is ? "%c" : "\\%03o", (unsigned char)*c);
+    }
+    fputc(plain ? '\'' : '"', out);
+}
+
+void gnuplot_file(FILE *out, const char *variable, const char *name, const char *ending)
+{
+    char file[300];
+    fprintf(out, "%s = ", variable);
+    gnuplot_quoted(out, text(file, sizeof(file), "%s.%s", name, ending));
+    fputc('\n', out);
+}
+
+/* A double quote can't stand in a header, a backslash is two. */
+void gnuplot_header(FILE *out, const char *words)
+{
+    char tame[700];
+    fputc('"', out);
+    for (const char *c = drawn_text(words, tame, sizeof(tame)); *c; c++) {
+        if (*c == '\\') fputc('\\', out);
+        fputc(*c == '"' ? '\'' : *c, out);
+    }
+    fputs("\"\n", out);
+}
+
+char *gnuplot_file_name(char *name)
+{
+    for (char *c = name; *c; c++) {
+        if (!isalnum((unsigned char)*c) && !strchr("-_.", *c)) *c = '_';
+    }
+    if (name[0] == '.' || name[0] == '-') name[0] = '_';
+    return name;
 }

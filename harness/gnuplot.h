@@ -14,5 +14,13 @@ int gnuplot_run(const char *folder, const char *script, char *ret_why, size_t si
 
 /* Words of any kind between quotes of the plain kind, where nothing is special but the quote itself. */
 void gnuplot_quoted(FILE *, const char *words);
+/* "figure = 'name.svg'" and the end of the line. */
+void gnuplot_file(FILE *, const char *variable, const char *name, const char *ending);
+/* First line of a block of points: the words that columnheader(1) gives. No words end the block or the line. */
+void gnuplot_header(FILE *, const char *words);
+
+/* Makes a name of any cells, in place, one of a file in the folder at hand: of letters that every file system takes, and no option
+ * of gnuplot's. Returns it. */
+char *gnuplot_file_name(char *name);
 
 #endif

@@ -59,8 +59,8 @@ static bool is_whole_svg(const char *path)
 static void run_script(struct studio *s, const char *name)
 {
     char script[170], svg[800], why[256];
+    unlink(text(svg, sizeof(svg), "%s/%s.svg", s->plots, name));   /* an older one, or a link to what is no plot */
     int failed = gnuplot_run(s->plots, text(script, sizeof(script), "%s.gp", name), why, sizeof(why));
-    text(svg, sizeof(svg), "%s/%s.svg", s->plots, name);
     if (!failed && !is_whole_svg(svg)) {
         failed = 1;
         text(why, sizeof(why), "%s.svg came out torn: is the disk full?", name);
@@ -142,7 +142,7 @@ static void draw_bars(struct studio *s, const struct sheet *breakdown, const cha
         for (int k = 0; k < i && first; k++) first = strcmp(sheet_text(breakdown, k, "op"), op) != 0;
         for (int page = 0; first && page < MOST_PAGES; page++) {
             char name[80];
-            text(name, sizeof(name), page ? "%.32s-breakdown-%d" : "%.32s-breakdown", op, page + 1);
+            gnuplot_file_name(text(name, sizeof(name), page ? "%.32s-breakdown-%d" : "%.32s-breakdown", op, page + 1));
             draw_script(s, name, bars_script(breakdown, op, page, name, look));
         }
     }

@@ -1,6 +1,5 @@
 #include "plot_map.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base.h"
@@ -24,10 +23,10 @@ char *map_name(const struct table *table, const struct map *map, char *ret, size
     char *to = ret;
     for (char *c = ret; *c; c++) {
         if (*c == '=') continue;
-        *to++ = *c == ',' ? '-' : isalnum((unsigned char)*c) || strchr("-_.", *c) ? *c : '_';
+        *to++ = *c == ',' ? '-' : *c;
     }
     *to = '\0';
-    return ret;
+    return gnuplot_file_name(ret);
 }
 
 /* Batch grows upwards. A tie's strips stand side by side, the fastest first. */
@@ -101,7 +100,8 @@ char *map_script(const struct table *table, const struct map *map, const char *n
     FILE  *out = open_memstream(&bytes, &size);
     int    rows = key_rows(map), head = 18 + 2 * TITLE_LINE, foot = 86 + KEY_LINE * rows, object = 0;
     int    axes = FIELD * map->n_down < 160 ? 160 : FIELD * map->n_down > 480 ? 480 : FIELD * map->n_down;
-    fprintf(out, "figure = '%s.svg'\ntitle = ", name);
+    gnuplot_file(out, "figure", name, "svg");
+    fputs("title = ", out);
     gnuplot_quoted(out, text(title, sizeof(title), "%s, %s, %s: fastest kernel; a cut field is a tie",
         map->like->op, map->like->cache, map->like->engine));
     if (*map_fixed_text(table, map, fixed, sizeof(fixed))) {

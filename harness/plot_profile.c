@@ -184,7 +184,8 @@ char *bars_script(const struct sheet *s, const char *op, int page, const char *n
     size_t size;
     struct canvas c = {.out = open_memstream(&bytes, &size), .height = TITLE + 12};
     for (int b = first; b < end; b++) c.height += bar_height(&bar[b]);
-    fprintf(c.out, "figure = '%s.svg'\nwidth = %d\nheight = %d\n", name, WIDTH, c.height);
+    gnuplot_file(c.out, "figure", name, "svg");
+    fprintf(c.out, "width = %d\nheight = %d\n", WIDTH, c.height);
     put_words(&c, LEFT, TITLE / 2, text(title, sizeof title, "%s: where a call's time goes (grey: nothing runs)", op), "font ',17'",
         "#202020");
     for (int b = first, y = TITLE; b < end; y += bar_height(&bar[b]), b++) put_bar(&c, s, &bar[b], y);
@@ -199,6 +200,12 @@ struct dot {
     double x, y;   /* flop a byte, flop a second */
 };
 
+/* Within what axes have room for; what no machine does is noise. */
+static bool drawable(double value)
+{
+    return value > 1e-12 && value < 1e24;
+}
+
 static int find_dots(const struct sheet *s, struct dot *ret, const char **kernel, int *ret_kernels)
 {
     int n = 0;
@@ -207,7 +214,7 @@ static int find_dots(const struct sheet *s, struct dot *ret, const char **kernel
         const char *name = sheet_text(s, i, "kernel");
         double x = sheet_real(s, i, "flop_per_B"), y = sheet_real(s, i, "flop") / sheet_real(s, i, "t_med_ns") * 1e9;
         int k = 0;
-        if (!(x > 0 && y > 0 && isfinite(x) && isfinite(y))) continue;
+        if (!drawable(x) || !drawable(y)) continue;
         while (k < *ret_kernels && strcmp(kernel[k], name)) k++;
         if (k == MOST_KERNELS) continue;
         if (k == *ret_kernels) kernel[(*ret_kernels)++] = name;
@@ -220,7 +227,7 @@ static void put_dots(FILE *out, const struct dot *dot, int n, const char *const 
 {
     fputs("$dots << END\n", out);
     for (int k = 0; k < kernels; k++) {
-        fprintf(out, "\"%s\"\n", kernel[k]);
+        gnuplot_header(out, kernel[k]);
         for (int i = 0; i < n; i++)
             if (dot[i].kernel == k) fprintf(out, "%.6g %.6g\n", dot[i].x, dot[i].y * 1e-12);
         fputs("\n\n", out);
@@ -245,7 +252,7 @@ char *roofline_script(const struct sheet *s, const struct ceilings *ceilings, co
     struct dot *dot = must_alloc(MOST_POINTS, sizeof *dot);
     const char *kernel[MOST_KERNELS];
     int kernels, n = find_dots(s, dot, kernel, &kernels);
-    if (!n || !(ceilings->read_GBps > 0) || !(ceilings->matrix_GFLOPs > 0)) return free(dot), NULL;
+    if (!n || !drawable(ceilings->read_GBps) || !drawable(ceilings->matrix_GFLOPs)) return free(dot), NULL;
     double lo = INFINITY, hi = 0, ridge = ceilings->matrix_GFLOPs / ceilings->read_GBps, low = ceilings->matrix_GFLOPs * 1e-3;
     size_t widest = 1;
     for (int i = 0; i < n; i++) lo = fmin(lo, dot[i].x), hi = fmax(hi, dot[i].x), low = fmin(low, dot[i].y * 1e-12);
@@ -258,8 +265,9 @@ char *roofline_script(const struct sheet *s, const struct ceilings *ceilings, co
     for (int i = 0; i < s->n; i++) counted |= !isnan(sheet_real(s, i, "dram_read_B"));
     int across = WIDTH / (int)(11 * widest + 60), rows = across > 1 ? (kernels + across - 1) / across : kernels;
     int foot = 92 + 29 * rows;
-    fprintf(out, "figure = '%s.svg'\nwidth = %d.0\nheight = %d.0\nhead = 66.0\nfoot = %d.0\nkey_rows = %d\nkernels = %d\n", name,
-        WIDTH, 66 + 330 + foot, foot, rows, kernels);
+    gnuplot_file(out, "figure", name, "svg");
+    fprintf(out, "width = %d.0\nheight = %d.0\nhead = 66.0\nfoot = %d.0\nkey_rows = %d\nkernels = %d\n", WIDTH,
+        66 + 330 + foot, foot, rows, kernels);
     fprintf(out, "read_TBps = %.6g\nmatrix_TFLOPs = %.6g\n", ceilings->read_GBps * 1e-3, ceilings->matrix_GFLOPs * 1e-3);
     fprintf(out, "title = \"Roofline: read %s GB/s, matrix %s GFLOP/s, as measured\\n%s\"\n",
         amount_text(ceilings->read_GBps, number[0], sizeof number[0]),

@@ -1,6 +1,5 @@
 #include "plot_script.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include "base.h"
@@ -47,11 +46,7 @@ char *figure_name(const struct table *table, const struct figure *f, char *ret, 
     if (seed) add(ret, size, text(word, sizeof(word), "-seed%lld", (long long)f->like->seed));
     if (f->ratio) add(ret, size, "-speedup");
     if (f->page) add(ret, size, text(word, sizeof(word), "-%d", f->page + 1));
-    for (char *c = ret; *c; c++) {
-        if (!isalnum((unsigned char)*c) && !strchr("-_.", *c)) *c = '_';
-    }
-    if (ret[0] == '.' || ret[0] == '-') ret[0] = '_';
-    return ret;
+    return gnuplot_file_name(ret);
 }
 
 /* Times are drawn in the unit of their geometric middle. */
@@ -68,17 +63,12 @@ static int unit_of(const struct figure *f, struct range y)
 
 char *figure_data(const struct figure *f)
 {
-    char *bytes, tame[200];
+    char *bytes;
     size_t size;
     FILE *out = open_memstream(&bytes, &size);
     double scale = f->ratio ? 1 : units[unit_of(f, axes_y(f))].ns;
     for (int c = 0; c < f->n; c++) {
-        fputc('"', out);   /* the block's title: a double quote can't stand in it, a backslash is two */
-        for (const char *s = tame_text(f->curve[c].label, tame, sizeof(tame)); *s; s++) {
-            if (*s == '\\') fputc('\\', out);
-            fputc(*s == '"' ? '\'' : *s, out);
-        }
-        fputs("\"\n", out);
+        gnuplot_header(out, f->curve[c].label);
         for (int i = 0; i < f->curve[c].n; i++) {
             const struct point *p = &f->curve[c].point[i];
             const double cell[] = {(double)p->x, p->y / scale, p->lo / scale, p->hi / scale};
@@ -172,7 +162,8 @@ char *figure_script(const struct figure *f, const char *name, const char *look)
     y.lo /= units[unit].ns;
     y.hi /= units[unit].ns;
     if (!y.log) y.lo = 0;
-    fprintf(out, "data = '%s.dat'\nfigure = '%s.svg'\n", name, name);
+    gnuplot_file(out, "data", name, "dat");
+    gnuplot_file(out, "figure", name, "svg");
     put_blocks(out, f);
     int rows = key_rows(f), head = 18 + TITLE_LINE * put_title(out, f), foot = 86 + KEY_LINE * rows;
     put_labels(out, f, unit);
