@@ -257,5 +257,5 @@ def stale_runs_are_told(folder):
         expect(done.returncode == code and ("measured other machine code of a" in done.stdout) == (code == 1), evidence, done)
 
 
-main(the_rule_is_the_programs, medians, counters_have_rows_by_tunables, a_wrong_table_is_found, markers_come_in_pairs, a_bad_word_is_a_line,
-     runs_in_prose_are_looked_at, each_architecture_has_its_hash, stale_runs_are_told)
+main(the_rule_is_the_programs, medians, counters_have_rows_by_tunables, a_wrong_table_is_found, markers_come_in_pairs,
+     a_bad_word_is_a_line, runs_in_prose_are_looked_at, each_architecture_has_its_hash, stale_runs_are_told)
