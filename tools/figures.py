@@ -6,8 +6,8 @@ A table stands between two markers, and is made anew from the words of the first
     <!-- end of figures -->
 kernels: rows of the table, in order; across: a dimension and its values; the other words fix dimensions. A cell is the median in
 us; `speedup=KERNEL` adds how many times that kernel's speed it is; `counter=l2_reread` shows that column of counters.csv instead,
-and `beside=workspace_moved_B` another one, of bytes, in brackets as MB. A kernel that was run with several tunables is named with those
-that tell its row: `attn/splitk:splits=1`.
+and `beside=workspace_moved_B` another one, of bytes, in brackets as MB. A kernel that was run with several tunables is named with
+those that tell its row: `attn/splitk:splits=1`.
 Exit 2, and nothing is written, where a marker does not parse or stand in a pair, where a row is missing or doubled, or where the
 run has a failed row of a kernel that the table shows.
 """
