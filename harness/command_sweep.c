@@ -9,7 +9,6 @@
 #include "base.h"
 #include "identity.h"
 #include "lock.h"
-#include "plot.h"
 #include "report_profile.h"
 #include "sweep_again.h"
 
@@ -96,10 +95,7 @@ static void derive(struct sweep_run *run)
     if (run->file_error || !run_files_read(&run->files, &run->all)) return;
     run->scalings = scalings_find(&run->all);
     run->report.above = scalings_above(&run->scalings);
-    run_files_derive(&run->files, &run->all, &run->scalings);
-    if (run->cli->no_plots) return;
-    struct plot_result plots = plot_run(run->files.folder.path, &run->all);
-    if (*plots.note) say("%s", plots.note);
+    run_files_derive(&run->files, &run->all, &run->scalings, !run->cli->no_plots);
 }
 
 static void finish(struct sweep_run *run)
@@ -129,6 +125,7 @@ static int exit_code_of(const struct sweep_run *run)
     }
     if (run->file_error) return EXIT_ENVIRONMENT;
     if (interrupted > 0) return 128 + interrupted;
+    if (run->files.error) return EXIT_ENVIRONMENT;
     if (failed || (run->profile && run->profile->failed)) return EXIT_ROW_FAILED;
     return marked && run->cli->strict ? EXIT_INCONCLUSIVE : EXIT_OK;
 }
@@ -180,10 +177,10 @@ int command_sweep(struct cli *cli)
         : "dumb", "dumb"), cli->quiet);
     for (int g = 0; g < run.plan.n && !interrupted; g++) run_group(&run, &run.plan.group[g]);
     finish(&run);
-    int code = exit_code_of(&run);
     supervisor_close(&run.supervisor);
     lock_drop(&lock);
     if (!run.check_only) run_files_close(&run.files);
+    int code = exit_code_of(&run);
     profile_files_close(&log.files);
     plan_free(&run.plan);
     scalings_free(&run.scalings), table_free(&run.all);

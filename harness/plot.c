@@ -41,6 +41,7 @@ static bool write_file(struct studio *s, const char *name, const char *ending, c
     char file[200], why[256];
     int error = runfolder_write(s->plots, text(file, sizeof(file), "%s.%s", name, ending), content);
     if (error) complain(s, text(why, sizeof(why), "%.150s/%.60s: can't be written: %s", s->plots, file, strerror(error)));
+    if (!s->result.error) s->result.error = error;
     return !error;
 }
 
@@ -179,6 +180,7 @@ struct plot_result plot_run(const char *folder, const struct table *table)
     if (gnuplot_probe(why, sizeof(why))) {
         complain(&s, why);
     } else if (mkdir(plots, 0777) && errno != EEXIST) {
+        s.result.error = errno;
         complain(&s, text(why, sizeof(why), "no plots: %.180s: %s", plots, strerror(errno)));
     } else {
         draw_profile(&s, folder);

@@ -7,6 +7,7 @@
 struct plot_result {
     int  written;
     char note[256];   /* empty, or what was in the way: "gnuplot not found: no plots; apt-get install gnuplot-nox" */
+    int  error;       /* errno of the first file that could not be written, or 0 */
     bool unfit;       /* gnuplot, the folder or plots/lines.gp stood in the way, not the rows */
 };
 

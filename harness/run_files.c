@@ -8,6 +8,11 @@
 #include "crossover.h"
 #include "sweep.h"
 
+static void note_error(struct run_files *files, int error)
+{
+    if (!files->error) files->error = error;
+}
+
 /* The union of the dimensions of the plan's ops, in plan order. Names live in the ops. */
 static int dims_of(const struct plan *plan, const char **ret, int most)
 {
@@ -108,7 +113,7 @@ void run_files_open(struct run_files *files, const struct cli *cli, const struct
     runfolder_open(&files->folder, &options);
     write_or_die(files, "env.json", environment(cli, plan, registry, machine));
     write_or_die(files, "plan.ini", plan_ini(plan, registry, cli));
-    runfolder_log(&files->folder, "%s", cli->command_line);
+    note_error(files, runfolder_log(&files->folder, "%s", cli->command_line));
 }
 
 int run_files_row(struct run_files *files, const struct row *row, int n, struct sample *sample)
@@ -123,9 +128,9 @@ void run_files_group(struct run_files *files, const char *what, const struct don
     double untimed = done->total_s - done->timed_s;
     if (files->groups++) files->untimed_most_s = fmax(files->untimed_most_s, untimed);
     else files->untimed_first_s = untimed;
-    runfolder_log(&files->folder,
+    note_error(files, runfolder_log(&files->folder,
         "%s: untimed %.3f s (inputs and references %.3f, of it references %.3f; checks %.3f; ring %.3f), timed %.3f s",
-                  what, untimed, done->prepare_s, done->reference_s, done->check_s, done->ring_s, done->timed_s);
+                  what, untimed, done->prepare_s, done->reference_s, done->check_s, done->ring_s, done->timed_s));
 }
 
 bool run_files_read(struct run_files *files, struct table *ret)
@@ -142,18 +147,26 @@ static void write_derived(struct run_files *files, const char *name, char *conte
 {
     int error = runfolder_write(files->folder.path, name, content);
     free(content);
-    if (error) say("%s/%s: can't be written: %s", files->folder.path, name, strerror(error));
+    if (error)
+        say("%s/%s: can't be written: %s; make room, then --resume %s makes it", files->folder.path, name, strerror(error),
+            files->folder.path);
+    note_error(files, error);
 }
 
-void run_files_derive(struct run_files *files, const struct table *table, const struct scalings *scalings)
+void run_files_derive(struct run_files *files, const struct table *table, const struct scalings *scalings, bool plots)
 {
     write_derived(files, "scaling.csv", scalings_csv(scalings, table));
     write_derived(files, "crossover.csv", crossover_csv(table));
+    if (!plots) return;
+    struct plot_result drawn = plot_run(files->folder.path, table);
+    if (*drawn.note) say("%s", drawn.note);
+    note_error(files, drawn.error);
 }
 
 void run_files_close(struct run_files *files)
 {
-    runfolder_log(&files->folder, "untimed work: first group %.3f s, at most %.3f s in a later one", files->untimed_first_s,
-        files->untimed_most_s);
+    note_error(files, runfolder_log(&files->folder, "untimed work: first group %.3f s, at most %.3f s in a later one",
+        files->untimed_first_s, files->untimed_most_s));
+    if (files->error) say("%s: not all of its files could be written whole", files->folder.path);
     runfolder_close(&files->folder);
 }

@@ -12,6 +12,7 @@
 struct run_files {
     struct runfolder folder;
     int              groups;
+    int              error;          /* errno of the first file beside the rows that could not be written whole; 0 none */
     double           untimed_first_s, untimed_most_s;   /* of the first group; of any later one */
 };
 
@@ -26,8 +27,8 @@ int  run_files_row(struct run_files *, const struct row *, int n, struct sample 
 void run_files_group(struct run_files *, const char *what, const struct done *);
 /* All rows of the folder, those of a resumed run too. False: nothing could be read back. */
 bool run_files_read(struct run_files *, struct table *ret);
-/* What follows from the rows: scaling.csv and crossover.csv. */
-void run_files_derive(struct run_files *, const struct table *, const struct scalings *);
+/* What follows from the rows: scaling.csv and crossover.csv, and plots where wanted. What can't be written is said, and `error`. */
+void run_files_derive(struct run_files *, const struct table *, const struct scalings *, bool plots);
 void run_files_close(struct run_files *);
 
 #endif

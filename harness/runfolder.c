@@ -146,7 +146,10 @@ static void resume_lines(const struct runfolder *folder)
     char path[600], error[700];
     for (int i = 0; i < COUNT(of); i++) {
         text(path, sizeof(path), "%s/%s", folder->path, of[i].name);
-        if (exists(folder->path, of[i].name) && lines_keep(path, of[i].file, &folder->done, error, sizeof(error)))
+        int bad = exists(folder->path, of[i].name) ? lines_keep(path, of[i].file, &folder->done, error, sizeof(error)) : 0;
+        if (bad == ENOSPC || bad == EDQUOT)
+            die(EXIT_ENVIRONMENT, "%s; make room, then resume", error);
+        if (bad)
             die(EXIT_USAGE, "%s; move it away, then resume", error);
     }
 }

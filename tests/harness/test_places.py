@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Places that can't be written, full disks, and gnuplots that are missing, old or broken: clear words, measured rows kept."""
 import os
+import shutil
+import subprocess
 
-from common import PROGRAM, QUICK, SHAPE, TINY, environment, expect, expect_exit, in_own_mounts, kbench, main, read_rows
+from common import (PROGRAM, QUICK, SHAPE, SOURCE, TINY, environment, expect, expect_exit, in_own_mounts, kbench, main,
+                    read_rows, start)
 
 
 def not_writable(folder):
@@ -35,6 +38,51 @@ def disk_full(folder):
     expect("No space left" in done.stderr, "not said that the disk is full", done)
     rows = read_rows(kept)
     expect(rows and all(row["status"] == "ok" for row in rows), "no measured rows were kept", done)
+
+
+def stdout_full(folder):
+    """Whatever a command has to say: what did not arrive is no success. A reader that left has what it wanted."""
+    out = os.path.join(folder, "run")
+    expect_exit(kbench("sweep", *TINY, *QUICK, "--out", out), 0)
+    for words in (["list"], ["list", "--json"], ["list", "kernels", "--static"], ["list", "kernels", "--static", "--json"],
+                  ["list", "results"], ["list", "columns"], ["--help"], ["--version"], ["report", out],
+                  ["doctor", "--device", "host"], ["check", *TINY],
+                  ["sweep", *TINY, "--dry-run"], ["sweep", "--show-config"], ["sweep", "--resume", out],
+                  ["profile", *TINY, *QUICK, "--out", os.path.join(folder, "profile")],
+                  ["gate", os.path.join(SOURCE, "gates", "static.ini")]):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([PROGRAM, *words], env=environment(), stdout=full, stderr=subprocess.PIPE, text=True,
+                                  timeout=120, stdin=subprocess.DEVNULL, check=False)
+        told = "stdout: can't be written whole" in done.stderr
+        expect(done.returncode == 5 and told, f"{words}: {done.returncode} {done.stderr}")
+    for words in (["list"], ["list", "--json"], ["report", out]):
+        process = start(*words)
+        process.stdout.close()
+        stderr = process.stderr.read()
+        process.stderr.close()
+        expect(process.wait(timeout=60) == 0 and not stderr, f"{words} | true: {process.returncode} {stderr}")
+
+
+def files_beside_rows(folder):
+    """Of a run whose rows are whole, a file that could not be written is told and is no success."""
+    whole = os.path.join(folder, "run")
+    expect_exit(kbench("sweep", *TINY, "--rounds", "4", "--cache", "hot", "--no-plots", "--out", whole), 0)
+    for name, words in (("scaling.csv", ["--no-plots"]), ("crossover.csv", ["--no-plots"]), ("log.txt", ["--no-plots"]),
+                        ("plots", []), (None, ["--no-plots"])):
+        out = os.path.join(folder, f"without-{name}")
+        shutil.copytree(whole, out)
+        if name and os.path.exists(os.path.join(out, name)):
+            os.remove(os.path.join(out, name))
+        if name == "plots":
+            os.symlink("/dev/null", os.path.join(out, name))
+        elif name == "log.txt":
+            os.symlink("/dev/full", os.path.join(out, name))
+        elif name:
+            os.makedirs(os.path.join(out, name))                    # nothing can be renamed to it
+        done = kbench("sweep", "--resume", out, *words, env=gnuplot(out, stub("5.4", "exit 0")))
+        expect_exit(done, 5 if name else 0)
+        expect(not name or "could be written whole" in done.stderr, "not said", done)
+        expect(name in (None, "log.txt") or f"{name}" in done.stderr, "not said which", done)
 
 
 def gnuplot(folder, script):
@@ -78,4 +126,5 @@ def gnuplot_hanging(folder):
     draws_nothing(folder, stub("5.4", "exec /bin/sleep 1000"), "gnuplot")
 
 
-main(not_writable, read_only, disk_full, gnuplot_missing, gnuplot_old, gnuplot_failing, gnuplot_hanging)
+main(not_writable, read_only, disk_full, stdout_full, files_beside_rows, gnuplot_missing, gnuplot_old, gnuplot_failing,
+     gnuplot_hanging)
