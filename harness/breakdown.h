@@ -69,6 +69,9 @@ double breakdown_call_ns(const struct breakdown *);                          /* 
 double breakdown_share_pct(const struct breakdown *, int64_t ns);            /* of the span */
 /* What a reader calls a kernel: without return type, namespaces, parameters. "gather<64>(float*)" -> "gather<64>" */
 char  *kernel_short_name(const char *name, char *ret, size_t size);
+/* What it calls a part: its range and then its name, "product: nvjet_64x384..", in at most `most` bytes; the name alone where that
+ * says the range already ("relu" of "indexer_relu"). */
+char  *part_text(const char *range, const char *name, int most, char *ret, size_t size);
 
 void   recording_free(struct recording *);
 

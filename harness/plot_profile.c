@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "base.h"
+#include "breakdown.h"
 #include "format.h"
 #include "gnuplot.h"
 #include "registry.h"
 
 enum { WIDTH = 640, LEFT = 16, RIGHT = 16, TITLE = 34, HEAD = 22, BAR = 26, LINE = 19, APART = 12, PAGE_BARS = 8 };   /* pixels */
 enum { LETTER = 8, SEGMENTS = 7, MOST_POINTS = 400, MOST_KERNELS = 9 };
+enum { MOST_LETTERS = 32 };   /* of a part in a key */
 
 /* Okabe and Ito's palette without its yellow; light grey: nothing ran. */
 static const char *const colours[SEGMENTS] = {"#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#707070"};
@@ -81,12 +83,12 @@ static bool is_part(const struct sheet *s, int line)
     return strcmp(part, "gaps") && strcmp(part, "overlap") && strcmp(part, "span");
 }
 
-/* A segment's words: "gather 25 %". */
+/* A segment's words: "product: nvjet_64x384.. 25 %". */
 static char *segment_text(const struct sheet *s, int line, int rest, char *ret, size_t size)
 {
-    char share[32], name[40];
+    char share[32], name[256];
     const char *part = sheet_text(s, line, "part"), *whole = sheet_text(s, line, "name");
-    text(name, sizeof name, "%.30s%s", *whole ? whole : part, strlen(whole) > 30 ? ".." : "");
+    part_text(sheet_text(s, line, "range"), *whole ? whole : part, MOST_LETTERS, name, sizeof name);
     if (rest) text(name, sizeof name, "%d more", rest);
     return text(ret, size, "%s %s", name, percent_text(sheet_real(s, line, "share_pct"), share, sizeof share));
 }

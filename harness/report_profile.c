@@ -49,7 +49,6 @@ static void put_tree(FILE *out, const struct breakdown *b)
 {
     double calls = (double)b->used * b->calls, others = 0;
     int64_t rest_ns = 0;
-    const char *range = "";
     for (int i = 0; i < b->n; i++) {
         const struct part *p = &b->part[i];
         if (i >= SHOWN && b->n > SHOWN + 1) {
@@ -58,8 +57,7 @@ static void put_tree(FILE *out, const struct breakdown *b)
             continue;
         }
         char name[256];
-        range = p->range;
-        text(name, sizeof name, "%s%s%s", range, *range ? ": " : "", p->name);
+        part_text(p->range, p->name, NAME, name, sizeof name);
         put_part(out, name, (double)p->count / calls, (double)p->total_ns / calls, breakdown_share_pct(b, p->total_ns));
     }
     if (rest_ns) put_part(out, "others", others / calls, (double)rest_ns / calls, breakdown_share_pct(b, rest_ns));

@@ -326,6 +326,27 @@ static void short_names(void **state)
     for (int i = 0; i < COUNT(of); i++) assert_string_equal(kernel_short_name(of[i][0], word, sizeof word), of[i][1]);
 }
 
+/* The range first; the whole in what there is room for; nothing twice. */
+static void parts_are_named(void **state)
+{
+    static const struct { const char *range, *name; int most; const char *words; } of[] = {
+        {"", "gather", 32, "gather"}, {"tail", "second", 32, "tail: second"},
+        {"product", "nvjet_sm90_tss_64x384_64x3_1x2_h_bz_coopB_TNT", 32, "product: nvjet_sm90_tss_64x384.."},
+        {"relu", "indexer_relu", 32, "indexer_relu"}, {"relu", "indexer_relu_and_a_long_rest_of_it", 20, "indexer_relu_and_a.."},
+        {"Gather", "gather<64, (bool)1>", 32, "gather<64, (bool)1>"}, {"relu", "prelude", 32, "relu: prelude"},
+        {"sum", "sum2_sums", 32, "sum: sum2_sums"}, {"q k", "gemm q k", 32, "gemm q k"}, {"", "", 32, ""}, 
+        {"", "abcdef", 6, "abcdef"},
+        {"a range as long as a kernel's own name is", "k1", 32, "a range as lon..: k1"}, 
+        {"", "abc\xC3\xA4\xC3\xA4\xC3\xA4", 8, "abc\xC3\xA4.."},
+        {"x", "?", 32, "x: ?"}, {":", "a:b", 32, "a:b"}};
+    char words[256];
+    (void)state;
+    for (int i = 0; i < COUNT(of); i++) {
+        assert_string_equal(part_text(of[i].range, of[i].name, of[i].most, words, sizeof words), of[i].words);
+        assert_true((int)strlen(words) <= of[i].most);
+    }
+}
+
 static struct row measured(double checked_pct)
 {
     struct row row;
@@ -478,6 +499,32 @@ static char *written(const struct profile *p, const char *file)
     return ret;
 }
 
+/* A kernel's phases stand before what ran in them, in the terminal and in Markdown; long names are cut, with a sign of it. */
+static void ranges_are_shown(void **state)
+{
+    struct machine machine = {.engine = CUDA};
+    struct row row = measured(100);
+    struct stream s;
+    struct profile *p = must_alloc(1, sizeof *p);
+    (void)state;
+    counters_clear(&p->counters);
+    make(&s);
+    for (int i = 0; i < RECORDS; i += 3) s.a[i].name = "nvjet_sm90_tss_64x384_64x3_1x2_h_bz_coopB_TNT";
+    breakdown_make(&s.r, &p->replay);
+    for (int markdown = 0; markdown < 2; markdown++) {
+        struct report_options options = {.width = 80, .markdown = markdown};
+        char *words;
+        size_t size;
+        FILE *f = open_memstream(&words, &size);
+        report_profile(f, &row, p, &machine, &options);
+        fclose(f);
+        assert_non_null(strstr(words, "\n    tail: second                          1x"));
+        assert_non_null(strstr(words, "\n    nvjet_sm90_tss_64x384_64x3_1x2_h..    1x"));
+        free(words);
+    }
+    free(p);
+}
+
 static int lines_of(const char *words)
 {
     int n = 0;
@@ -565,6 +612,7 @@ int main(void)
         cmocka_unit_test(kernels_divide), cmocka_unit_test(ratio_to_untraced), cmocka_unit_test(limits_of_the_ratio),
         cmocka_unit_test(endless_records),
         cmocka_unit_test(derived_from_counters), cmocka_unit_test(many_names), cmocka_unit_test(short_names),
+        cmocka_unit_test(parts_are_named), cmocka_unit_test(ranges_are_shown),
         cmocka_unit_test(passes_are_short), cmocka_unit_test(held_by_another_tool), cmocka_unit_test(what_failed_is_not_written),
         cmocka_unit_test(host_counters),
     };

@@ -240,11 +240,34 @@ static void odd_numbers_are_left_out(void **state)
     free(script);
 }
 
+static char *bars_of(const char *breakdown)
+{
+    struct table none = {0};
+    write_run("breakdown.csv", breakdown);
+    plot_run(run, &none);
+    return read_plot("attn-breakdown.gp");
+}
+
+static void ranges_are_shown(void **state)
+{
+    (void)state;
+    if (!have_gnuplot()) skip();
+    char *script = bars_of(BREAKDOWN_HEAD
+        "attn,a,cuda,1,,cold,1,replay,kernel,nvjet_sm90_tss_64x384_64x3_1x2_h_bz_coopB_TNT,product,1,1,60,60,60\n"
+        "attn,a,cuda,1,,cold,1,replay,kernel,indexer_relu,relu,1,1,30,30,30\n"
+        "attn,a,cuda,1,,cold,1,replay,copy,copy,gather,1,1,10,10,10\n"
+        "attn,a,cuda,1,,cold,1,replay,span,,,,1,100,100,100\n");
+    assert_has(script, "'product: nvjet_sm90_tss_64x384.. 60.0 %'");
+    assert_has(script, "'indexer_relu 30.0 %'");
+    assert_has(script, "'gather: copy 10.0 %'");
+    free(script);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_cell_is_obeyed), cmocka_unit_test(no_row_is_obeyed), cmocka_unit_test(no_link_is_followed),
-        cmocka_unit_test(odd_numbers_are_left_out),
+        cmocka_unit_test(odd_numbers_are_left_out), cmocka_unit_test(ranges_are_shown),
     };
     return cmocka_run_group_tests(tests, make_top, remove_top);
 }
