@@ -36,7 +36,7 @@ static int trace_call(struct timer *timer, struct lane *lane, char *ret_why, siz
     int lost = dev->trace->end(dev, &recording, ret_why, size);
     if (!lost && recording.n) *ret_why = 0;
     recording_free(&recording);
-    if (piece && !error) piece_drop(timer, piece);
+    if (piece) piece_drop(timer, piece);
     return error;
 }
 
