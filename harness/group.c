@@ -196,7 +196,8 @@ static void profile_lanes(struct worker *worker, struct timer *timer, const int 
         struct bound *bound = timer->lane[l].bound;
         if (timer->lane[l].verdict.status != STATUS_OK) continue;
         measures_traffic(bound->kernel, &worker->workload, &read_B, &write_B);
-        int error = profile_run(bound, read_B, bound->kernel->promises & PROBE ? 0 : write_B, tell_board, worker, profile);
+        if (bound->kernel->promises & PROBE) write_B = 0;
+        int error = profile_run(bound, worker->job->group.variant[v].kernel, read_B, write_B, tell_board, worker, profile);
         if (error) text(profile->note, sizeof profile->note, "%s", verdict_of_error(bound, error, "profile").reason);
         worker_send(worker, MESSAGE_PROFILE, &v, sizeof v, profile, sizeof *profile);
         if (worker->dev->sticky) _exit(EXIT_STICKY);

@@ -25,6 +25,7 @@ struct tour {
     } piece[MOST_CHUNKS];
     struct graph *graph[MOST_CHUNKS];
     struct recording *host;          /* HOST: calls are recorded by the clock, or NULL */
+    const char       *name;          /* of the kernel there */
 };
 
 /* HOST: a call is done on return, so its record can be made right here. */
@@ -34,7 +35,7 @@ static void record_call(struct tour *tour, double begin_s)
     if (r->n == MOST_HOST_CALLS) return;
     r->activity[r->n] = (struct activity){.kind = ACTIVITY_KERNEL, .correlation = (uint32_t)(r->n / tour->calls) + 1,
         .node = (uint64_t)(r->n % tour->calls) + 1, .start_ns = (uint64_t)(begin_s * 1e9), .end_ns = (uint64_t)(now_s() * 1e9),
-        .name = tour->bound->kernel->name};
+        .name = tour->name};
     r->n++;
 }
 
@@ -68,11 +69,9 @@ static void plan_tour(struct tour *tour, struct bound *bound)
 
 static int capture_tour(struct tour *tour)
 {
-    for (int c = 0; c < tour->chunks; c++) {
-        char why[160];
-        int nodes;
+    char why[160];
+    for (int c = 0, nodes; c < tour->chunks; c++)
         TRY(tour->dev->ops->capture(tour->dev, enqueue_piece, &tour->piece[c], &tour->graph[c], &nodes, why, sizeof why));
-    }
     return 0;
 }
 
@@ -139,13 +138,13 @@ static int rounds_of(const struct tour *tour, double call_ns)
     return (int)fmax(rounds, ceil((double)FEWEST_LAUNCHES / tour->chunks));
 }
 
-static int begin_recording(struct tour *tour, struct recording *r, char *ret_why, size_t size)
+static int begin_recording(struct tour *tour, const char *name, struct recording *r, char *ret_why, size_t size)
 {
     *r = (struct recording){0};
     if (tour->dev->machine.engine == CUDA) return tour->dev->trace->begin(tour->dev, ret_why, size);
     r->activity = must_alloc(MOST_HOST_CALLS, sizeof *r->activity);
     r->by_clock = true;
-    tour->host = r;
+    tour->host = r, tour->name = name;
     return 0;
 }
 
@@ -164,12 +163,12 @@ static int nodes_a_launch(const struct tour *tour, const struct recording *r)
     return r->n % r->launches ? r->n / r->launches + 1 : r->n / r->launches;
 }
 
-static int trace_replays(struct bound *bound, double untraced_ns, struct profile *ret)
+static int trace_replays(struct bound *bound, const char *name, double untraced_ns, struct profile *ret)
 {
     struct tour tour;
     struct recording r;
     plan_tour(&tour, bound);
-    if (begin_recording(&tour, &r, ret->note, sizeof ret->note)) return 0;
+    if (begin_recording(&tour, name, &r, ret->note, sizeof ret->note)) return 0;
     int rounds = rounds_of(&tour, untraced_ns);
     if (tour.host && rounds * tour.chunks * tour.calls > MOST_HOST_CALLS)
         rounds = (int)fmax(1, MOST_HOST_CALLS / (tour.chunks * tour.calls));
@@ -188,13 +187,13 @@ static int trace_replays(struct bound *bound, double untraced_ns, struct profile
 }
 
 /* One launch outside of a graph: what a program sees that captures nothing. */
-static int trace_eager(struct bound *bound, struct profile *ret)
+static int trace_eager(struct bound *bound, const char *name, struct profile *ret)
 {
     struct tour tour;
     struct recording r;
     plan_tour(&tour, bound);
     tour.calls = 1;
-    if (begin_recording(&tour, &r, ret->note, sizeof ret->note)) return 0;
+    if (begin_recording(&tour, name, &r, ret->note, sizeof ret->note)) return 0;
     int error = launch_set(&tour, 0);
     if (!error) error = tour.dev->ops->sync(tour.dev);
     int lost = end_recording(&tour, &r, ret->note, sizeof ret->note);
@@ -257,7 +256,8 @@ static int count_calls(struct bound *bound, double call_ns, step_fn *step, void 
     return error;
 }
 
-int profile_run(struct bound *bound, double read_B, double write_B, step_fn *step, void *step_arg, struct profile *ret)
+int profile_run(struct bound *bound, const char *name, double read_B, double write_B, step_fn *step, void *step_arg,
+    struct profile *ret)
 {
     double untraced_ns = NAN;
     memset(ret, 0, sizeof *ret);
@@ -266,9 +266,9 @@ int profile_run(struct bound *bound, double read_B, double write_B, step_fn *ste
     step(step_arg, "untraced replays");
     TRY(time_untraced(bound, &untraced_ns));
     step(step_arg, "traced replays");
-    TRY(trace_replays(bound, untraced_ns, ret));
+    TRY(trace_replays(bound, name, untraced_ns, ret));
     step(step_arg, "traced launch");
-    if (!*ret->note) TRY(trace_eager(bound, ret));
+    if (!*ret->note) TRY(trace_eager(bound, name, ret));
     return count_calls(bound, untraced_ns, step, step_arg, ret);
 }
 

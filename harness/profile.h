@@ -16,9 +16,9 @@ struct profile {
     char             note[240];   /* why there is no trace; or empty */
 };
 
-/* Traces and counts a kernel on the ring. 0, or the device's error of a launch. What the tracer or the counters lack is words in
+/* Traces and counts a kernel on the ring; name: what its rows call it, for lack of its own where the clock records. 0, or the device's error of a launch. What the tracer or the counters lack is words in
  * ret, no error. */
-int profile_run(struct bound *, double read_B, double write_B, step_fn *, void *step_arg, struct profile *ret);
+int profile_run(struct bound *, const char *name, double read_B, double write_B, step_fn *, void *step_arg, struct profile *ret);
 
 /* Into how many parts of how many calls the counters' passes cut a ring that takes long to go round; 1 part: they don't. */
 void profile_part(int sets, double call_ns, int *ret_parts, int *ret_calls);

@@ -3,6 +3,7 @@
 
 usage: test_plugin.py PROGRAM SOURCE_ROOT FOLDER [TEST...]      FOLDER holds the planted plug-ins
 """
+import csv
 import fcntl
 import json
 import os
@@ -51,6 +52,16 @@ def changed_code_is_stale(folder):
     evidence, other, page = listed(folder, *plug_in(folder, "slow"))
     expect(evidence == "stale" and other == ["plugin/mine"] and "other machine code of plugin/mine" in " ".join(page.split()),
            f"another file: {evidence} {other}\n{page}")
+
+
+def has_a_name(folder):
+    """A plug-in has none of its own: that of its file stands in the breakdown, as in the rows."""
+    run = os.path.join(folder, "run")
+    done = kbench("profile", *plug_in(folder, "right"), "-k", "plugin/*", *SMALL, *QUICK, "--out", run)
+    expect_exit(done, 0)
+    with open(os.path.join(run, "breakdown.csv"), newline="", encoding="utf-8") as file:
+        names = [line["name"] for line in csv.DictReader(file) if line["part"] == "kernel"]
+    expect(names and set(names) == {"plugin/mine"} and "    plugin/mine   " in done.stdout, f"{names}", done)
 
 
 def at_a_held_device(*words):
@@ -111,4 +122,4 @@ def replaced_during_a_run(folder):
     expect("replaced since this run began" in done.stderr, "no plug-in at all", done)
 
 
-main(changed_code_is_stale, a_run_is_of_one_code, replaced_during_a_run)
+main(changed_code_is_stale, has_a_name, a_run_is_of_one_code, replaced_during_a_run)

@@ -465,7 +465,7 @@ static struct profile *profiled(const char *why)
     struct profile *ret = must_alloc(1, sizeof *ret);
     w.dev->machine.engine = CUDA, w.dev->trace = &ops;
     tracer = (struct fake_tracer){.why = why};
-    assert_int_equal(profile_run(&bound, 100, 0, no_step, NULL, ret), 0);   /* the row goes on, whatever the tracer says */
+    assert_int_equal(profile_run(&bound, "toy/k", 100, 0, no_step, NULL, ret), 0);   /* the row goes on, whatever the tracer says */
     free(w.ring);
     w.dev->ops->close(w.dev);
     return ret;
