@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "gate_known.h"
 #include "wanting.h"
 
 const char *const verdict_name[GATE_VERDICTS] = {"holds", "broken", "inconclusive", "left out"};
@@ -180,13 +181,6 @@ static void judge_ratio(struct findings *all, const struct gate *gate, const str
         combination_of(gate, which, f->what, sizeof f->what);
         text(f->why, sizeof f->why, "the run has no row of %s", gate->kernel);
     } while (next(gate, which));
-}
-
-/* "13.0" is any 13.0.x. */
-static bool same_toolkit(const char *wanted, const char *have)
-{
-    size_t n = strlen(wanted);
-    return !n || (!strncmp(wanted, have, n) && (!have[n] || have[n] == '.'));
 }
 
 static bool of_gate(const struct gate *gate, const struct static_fact *fact)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "gate_known.h"
 #include "table.h"
 
 /* What a section may say beside dimensions and limits. */
@@ -107,7 +108,11 @@ static int take_key(const struct job_key *key, struct gate *gate, struct trouble
         text(gate->sm, sizeof gate->sm, "%s", key->value);
         return 0;
     }
-    if (!strcmp(name, "toolkit")) return text(gate->toolkit, sizeof gate->toolkit, "%s", key->value), 0;
+    if (!strcmp(name, "toolkit")) {
+        gate->toolkit_at = place_of(key);
+        text(gate->toolkit, sizeof gate->toolkit, "%s", key->value);
+        return 0;
+    }
     if (!strcmp(name, "device")) {
         gate->has_device = true;
         gate->device = strcmp(key->value, "cuda") ? HOST : CUDA;
@@ -268,6 +273,8 @@ int gatefile_names(const struct gatefile *file, const struct registry *r, const 
     for (int i = 0; i < file->n && !error; i++) {
         const struct gate *gate = &file->gate[i];
         if (gate->is_static) {
+            if (*gate->sm) error = known_arch(gate->sm, gate->sm_at, facts, &trouble);
+            if (*gate->toolkit && !error) error = known_toolkit(gate->toolkit, static_toolkit, gate->toolkit_at, &trouble);
             for (int g = 0; g < gate->n_globs && facts->kernel && !error; g++) error = known_glob(&gate->glob[g], facts, &trouble);
         } else if (cuda || !gate->has_device || gate->device == HOST) {
             error = known_kernel(gate->kernel, gate->kernel_at, r, run, &trouble);

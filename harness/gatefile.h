@@ -39,7 +39,7 @@ struct gate {                           /* a section */
 
     int           n_globs;              /* of static limits */
     struct glob  *glob;
-    struct place  sm_at;
+    struct place  sm_at, toolkit_at;
     char          sm[16], toolkit[32];
     int32_t       most[STATIC_NUMBERS]; /* -1: no limit */
 };

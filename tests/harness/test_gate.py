@@ -225,11 +225,17 @@ def wrong_input(folder):
                          "did you mean 'attn/host_mma'?"),
                         (RATIO.format("x"), "gate.ini:4: at-least = x: is not a ratio"),
                         (RATIO.format(2) + "bacth = 1\n", "did you mean 'batch'?"),
+                        ("[code]\nkernels = *\nstack = 0\narch = 99\n" + RATIO.format(2), "gate.ini:4: arch = 99: no build"),
+                        ("[code]\nkernels = *\nstack = 0\ntoolkit = 99.0\n" + RATIO.format(2),
+                         "gate.ini:4: toolkit = 99.0: neither this build nor a file in tests/golden is of it"),
                         ("kernel = x\n", "gate.ini:1: kernel: stands before the first section"),
                         ("[heads\n", "']' is missing"), ("", "no section in it")):
         done = kbench("gate", write(folder, "gate.ini", text), run)
         expect_exit(done, 2)
         expect(words in done.stderr and not done.stdout, f"no word of '{words}'", done)
+    for line in ("arch = 100a", "arch = 90a", "toolkit = 13.0"):            # no mistake, whether this build has it or not
+        text = f"[code]\nkernels = *\nlocal = 1M\n{line}\n"
+        expect_exit(kbench("gate", write(folder, "gate.ini", text + RATIO.format(2)), run), 0)
     gate = write(folder, "gate.ini", RATIO.format(2))
     for words in ((), (gate, run, run), (os.path.join(folder, "none.ini"),), (gate, os.path.join(folder, "none")), (gate, gate),
                   (gate,)):
