@@ -19,13 +19,17 @@ int lock_open(const char *const *folders, const char *name, char *ret_path, size
         struct stat found;
         if (!**folders) continue;
         text(ret_path, path_size, "%s/%s", *folders, name);
+        const char *odd = NULL;
         int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;   /* who made a pipe of that name would keep us waiting */
         int fd = open(ret_path, O_RDWR | O_CREAT | flags, 0666);
-        if (fd >= 0) fchmod(fd, 0666);                                      /* for the next user; refused where it isn't ours */
         if (fd < 0) fd = open(ret_path, O_RDWR | flags);   /* another user's, in a folder with a sticky bit */
         if (fd < 0) fd = open(ret_path, O_RDONLY | flags);
-        if (fd >= 0 && !fstat(fd, &found) && S_ISREG(found.st_mode)) return fd;
-        text(ret_why, why_size, "%s: %s", ret_path, fd < 0 ? strerror(errno) : "not a file");
+        if (fd < 0 || fstat(fd, &found)) odd = strerror(errno);
+        else if (!S_ISREG(found.st_mode)) odd = "not a file";
+        else if (found.st_nlink != 1) odd = "has another name, which may be anybody's file";
+        else if (found.st_uid == geteuid()) fchmod(fd, 0666);   /* for the next user, whatever this one's umask */
+        if (!odd) return fd;
+        text(ret_why, why_size, "%s: %s", ret_path, odd);
         if (fd >= 0) close(fd);
     }
     return -1;
@@ -42,8 +46,16 @@ static char *holder(int fd, char *ret, size_t size)
     return ret;
 }
 
+/* Root could write into anything that another user has put there. */
+static bool may_write(int fd)
+{
+    struct stat found;
+    return !fstat(fd, &found) && found.st_nlink == 1 && (geteuid() || !found.st_uid);
+}
+
 static void sign(int fd, const struct cli *cli)
 {
+    if (!may_write(fd)) return;
     char words[160];
     text(words, sizeof words, "pid %ld, kbench %s", (long)getpid(), cli->command);
     size_t n = strlen(words);
@@ -93,7 +105,7 @@ bool lock_device(struct lock *lock, const struct cli *cli, const struct machine 
 void lock_drop(struct lock *lock)
 {
     if (lock->fd < 0) return;
-    if (ftruncate(lock->fd, 0)) {}   /* nobody has it now; the file stays, so that all lock the same one */
+    if (may_write(lock->fd) && ftruncate(lock->fd, 0)) {}   /* nobody has it now; the file stays, so that all lock the same one */
     close(lock->fd);
     lock->fd = -1;
 }

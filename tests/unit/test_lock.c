@@ -192,6 +192,49 @@ static void folders_in_turn(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* A second name of a file that is none of ours, laid where the lock would be: nothing of it may change. */
+static void a_hard_link_is_no_lock(void **state)
+{
+    char folder[] = "/tmp/kbench-link-XXXXXX", path[200], why[400], secret[200], content[20] = "";
+    const char *const folders[] = {folder, NULL};
+    struct stat found;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    int fd = open(text(secret, sizeof secret, "%s/secret", folder), O_RDWR | O_CREAT | O_EXCL, 0600);
+    assert_int_equal(write(fd, "words", 5), 5);
+    assert_int_equal(link(secret, text(path, sizeof path, "%s/a.lock", folder)), 0);
+    assert_int_equal(lock_open(folders, "a.lock", path, sizeof path, why, sizeof why), -1);
+    assert_non_null(strstr(why, "a.lock: has another name"));
+    assert_int_equal(fstat(fd, &found), 0);
+    assert_int_equal(found.st_mode & 0777, 0600);
+    assert_int_equal(pread(fd, content, sizeof content - 1, 0), 5);
+    close(fd), unlink(path), unlink(secret), rmdir(folder);
+}
+
+/* Root waits for another user's lock, too, but neither writes into their file nor opens it to all. */
+static void root_leaves_others_files_alone(void **state)
+{
+    char path[200], content[20] = "";
+    struct cli cli = {.command = "sweep"};
+    struct machine m = machine();
+    struct lock lock;
+    struct stat found;
+    (void)state;
+    if (geteuid()) skip();
+    strcat(m.uuid, "-theirs");
+    const char *folder = access("/run/lock", W_OK) ? "/tmp" : "/run/lock";
+    int fd = open(text(path, sizeof path, "%s/kbench-%s.lock", folder, m.uuid), O_RDWR | O_CREAT | O_EXCL, 0600);
+    assert_true(fd >= 0 && !fchown(fd, 65534, 65534) && write(fd, "words", 5) == 5);
+    if (lock_device(&lock, &cli, &m, &interrupted) && lock.fd >= 0) {   /* some systems refuse O_CREAT on it even to root */
+        assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1);
+        lock_drop(&lock);
+    }
+    assert_int_equal(fstat(fd, &found), 0);
+    assert_int_equal(found.st_mode & 0777, 0600);
+    assert_int_equal(pread(fd, content, sizeof content - 1, 0), 5);
+    close(fd), unlink(path);
+}
+
 /* In a folder that all users share somebody may have made a pipe of that name, which only they can write. */
 static void a_pipe_is_no_lock(void **state)
 {
@@ -217,7 +260,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_one_waits), cmocka_unit_test(waiting_ends_by_a_signal), cmocka_unit_test(a_killed_holder_lets_go),
         cmocka_unit_test(other_devices_do_not_wait), cmocka_unit_test(folders_in_turn),
-        cmocka_unit_test(a_pipe_is_no_lock),
+        cmocka_unit_test(a_pipe_is_no_lock), cmocka_unit_test(a_hard_link_is_no_lock),
+        cmocka_unit_test(root_leaves_others_files_alone),
     };
     char path[200];
     text(uuid, sizeof uuid, "test-%ld", (long)getpid());
