@@ -130,8 +130,19 @@ static int exit_code_of(const struct sweep_run *run)
     return marked && run->cli->strict ? EXIT_INCONCLUSIVE : EXIT_OK;
 }
 
+/* Rows that stand are not measured again, so that what they lack would be missing for ever. */
+static void demand_profiles(const struct sweep_run *run)
+{
+    int n = 0;
+    const struct row *row = run->cli->resume ? profile_files_lack(&run->files.folder, &n) : NULL;
+    if (row)
+        die(EXIT_USAGE, "--resume %s: %d of its %d rows have no profile in counters.csv and breakdown.csv, as %s; put the files "
+            "back if they are lost, or begin anew with another --out", run->cli->resume, n, run->files.folder.done.n, row->kernel);
+}
+
 static void open_profile(struct sweep_run *run, struct profile_log *log)
 {
+    demand_profiles(run);
     run->profile = log;
     int error = profile_files_open(&log->files, &run->files.folder, run->cli->resume);
     if (error) die(EXIT_ENVIRONMENT, "%s: can't be written: %s; name another folder with --out", run->files.folder.path,

@@ -8,6 +8,7 @@
 #include "base.h"
 #include "csv.h"
 #include "file_columns.h"
+#include "sheet.h"
 #include "table.h"
 
 static const char *const kind_name[] = {[ACTIVITY_KERNEL] = "kernel", [ACTIVITY_COPY] = "copy", [ACTIVITY_SET] = "set"};
@@ -48,6 +49,48 @@ int profile_files_open(struct profile_files *f, const struct runfolder *folder, 
     TRY(open_one(folder, "counters.csv", resume, &f->counters));
     TRY(write_header(f, CSV_breakdown, f->breakdown));
     return write_header(f, CSV_counters, f->counters);
+}
+
+/* The line of the row in a file that has its keys, or -1. */
+static int line_of(const struct sheet *s, const struct runfolder *folder, const struct row *row)
+{
+    for (int i = 0; i < s->n; i++) {
+        struct row key;
+        row_clear(&key);
+        text(key.op, sizeof key.op, "%s", sheet_text(s, i, "op"));
+        text(key.kernel, sizeof key.kernel, "%s", sheet_text(s, i, "kernel"));
+        text(key.tune, sizeof key.tune, "%s", sheet_text(s, i, "tune"));
+        text(key.cache, sizeof key.cache, "%s", sheet_text(s, i, "cache"));
+        if (strcmp(key.kernel, row->kernel) || cell_whole(sheet_text(s, i, "seed"), &key.seed)) continue;
+        for (int d = 0; d < folder->n_dims && key.n_dims < MAX_DIMS; d++) {
+            const char *cell = sheet_text(s, i, folder->dims[d]);
+            if (!*cell || cell_dim(folder->dims[d], cell, &key.dim[key.n_dims].value)) continue;
+            text(key.dim[key.n_dims++].name, sizeof key.dim[0].name, "%s", folder->dims[d]);
+        }
+        if (row_same_key(&key, row)) return i;
+    }
+    return -1;
+}
+
+const struct row *profile_files_lack(const struct runfolder *folder, int *ret_n)
+{
+    const struct row *first = NULL;
+    struct sheet      counters, parts;
+    char              path[600];
+    /* A file that is not there is an empty one. */
+    if (sheet_read(text(path, sizeof path, "%s/counters.csv", folder->path), &counters)) counters = (struct sheet){.n = 0};
+    if (sheet_read(text(path, sizeof path, "%s/breakdown.csv", folder->path), &parts)) parts = (struct sheet){.n = 0};
+    *ret_n = 0;
+    for (int i = 0; i < folder->done.n; i++) {
+        const struct row *row = &folder->done.row[i];
+        int line = line_of(&counters, folder, row);
+        bool traced = line >= 0 && !strcmp(sheet_text(&counters, line, "breakdown"), "ok");
+        if (!(row->t_med_ns > 0) || (line >= 0 && (!traced || line_of(&parts, folder, row) >= 0))) continue;
+        if (!first) first = row;
+        ++*ret_n;
+    }
+    sheet_free(&counters), sheet_free(&parts);
+    return first;
 }
 
 void profile_files_close(struct profile_files *f)

@@ -149,6 +149,8 @@ static void resume_lines(const struct runfolder *folder)
         int bad = exists(folder->path, of[i].name) ? lines_keep(path, of[i].file, &folder->done, error, sizeof(error)) : 0;
         if (bad == ENOSPC || bad == EDQUOT)
             die(EXIT_ENVIRONMENT, "%s; make room, then resume", error);
+        if (bad && of[i].file != CSV_samples)
+            die(EXIT_USAGE, "%s; it can't be resumed: begin anew with another --out, or with --force", error);
         if (bad)
             die(EXIT_USAGE, "%s; move it away, then resume", error);
     }

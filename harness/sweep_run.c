@@ -66,7 +66,9 @@ void sweep_run_job(struct sweep_run *run, struct job *job, const char *again, co
     supervisor_group(&run->supervisor, job, outcome, &done);
     for (int v = 0; v < job->group.n; v++) {
         struct row *row = &outcome[v].row;
-        if (*row->status && !(beside && beside[v])) {
+        /* Interrupted under the tracer: a row that stands has its profile. */
+        bool half = job->profile && row->t_med_ns > 0 && !outcome[v].profile && *run->interrupted;
+        if (*row->status && !half && !(beside && beside[v])) {
             identify_row(row, &job->group, v, &run->registry, run->cli);
             if (again) {
                 char reason[sizeof row->reason];

@@ -5,9 +5,11 @@ import glob
 import json
 import os
 import shutil
+import signal
+import time
 import xml.etree.ElementTree
 
-from common import TINY, expect, expect_exit, kbench, main, read_rows
+from common import TINY, expect, expect_exit, kbench, main, read_rows, start
 
 SHORT = ["--rounds", "4", "--cache", "hot"]
 
@@ -78,6 +80,57 @@ def goes_on_and_begins_anew(folder):
     expect(not os.path.exists(os.path.join(out, "breakdown.csv")), "a sweep shows an older profile")
 
 
+def lost_lines(folder):
+    """A row that stands is not measured again: without its profile the run can't be finished, and is not passed off as whole."""
+    whole, out = os.path.join(folder, "whole"), os.path.join(folder, "run")
+    one = [*SHORT, "--no-plots"]
+    expect_exit(kbench("profile", *TINY, *one, "--out", whole), 0)
+    n = len(read_rows(whole))
+    for name, kept, lost in (("counters.csv", None, n), ("counters.csv", 1, n), ("counters.csv", -1, 1), ("breakdown.csv", None, n),
+                             ("breakdown.csv", 1, n), ("samples.csv", None, 0), ("scaling.csv", None, 0)):
+        shutil.copytree(whole, out)
+        with open(os.path.join(out, name), encoding="utf-8") as file:
+            lines = file.readlines()
+        os.remove(os.path.join(out, name))
+        if kept:
+            with open(os.path.join(out, name), "w", encoding="utf-8") as file:
+                file.writelines(lines[:kept])
+        done = kbench("profile", "--resume", out, "--no-plots")
+        expect_exit(done, 2 if lost else 0)
+        expect(not lost or f"{lost} of its {n} rows have no profile" in done.stderr, "not said what is missing", done)
+        expect(len(read_rows(out)) == n, "rows were lost", done)
+        shutil.rmtree(out)
+    expect_exit(kbench("sweep", *TINY, *one, "--out", out), 0)
+    expect_exit(kbench("profile", "--resume", out, "--no-plots"), 2)          # a sweep's rows never had one
+
+
+def interrupted_under_the_tracer(folder):
+    """Rows are sent before they are traced: what has no profile yet is measured by --resume."""
+    words = ["profile", "--device", "host", "-k", "attn/host_*", "-a", "batch=8", "-a", "heads=64", "-a", "ctx=8K", "--rounds", "3",
+             "--reference-s", "0", "--no-plots"]
+    cut = 0
+    for turn in range(3):
+        out = os.path.join(folder, f"run{turn}")
+        process = start(*words, "--out", out)
+        deadline = time.time() + 60
+        while not os.path.exists(os.path.join(out, "rows.csv")) and time.time() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.7 * (turn + 1))
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+        expect(process.returncode in (0, 130), f"exit {process.returncode}\n{stdout}{stderr}")
+        timed = {row["kernel"] for row in read_rows(out) if row["t_med_ns"]}
+        profiled = {line["kernel"] for line in read(out, "counters.csv")}
+        expect(timed == profiled, f"rows without a profile, or the other way round: {timed} {profiled}")
+        cut += process.returncode == 130
+        if process.returncode == 0:
+            break
+    expect(cut, "the run was over before it could be interrupted")
+    done = kbench("profile", "--resume", os.path.join(folder, "run0"))
+    expect_exit(done, 0)
+    expect(len(read(os.path.join(folder, "run0"), "counters.csv")) == 3, "not finished", done)
+
+
 def headers_are_explained(folder):
     """Each column of each file that a run leaves is one that `list columns` tells of, in that order, and the other way round."""
     out = os.path.join(folder, "run")
@@ -102,4 +155,4 @@ def headers_are_explained(folder):
     expect_exit(kbench("list", "columns", "other.csv"), 2)
 
 
-main(adds_up, goes_on_and_begins_anew, headers_are_explained)
+main(adds_up, goes_on_and_begins_anew, lost_lines, interrupted_under_the_tracer, headers_are_explained)
