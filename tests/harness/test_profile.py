@@ -106,7 +106,7 @@ def lost_lines(folder):
 
 def interrupted_under_the_tracer(folder):
     """Rows are sent before they are traced: what has no profile yet is measured by --resume."""
-    words = ["profile", "--device", "host", "-k", "attn/host_*", "-a", "batch=8", "-a", "heads=64", "-a", "ctx=8K", "--rounds", "3",
+    words = ["profile", "--device", "host", "-k", "attn/host_*", "-a", "batch=8", "-a", "heads=64", "-a", "ctx=2K", "--rounds", "3",
              "--reference-s", "0", "--no-plots"]
     cut = 0
     for turn in range(3):
@@ -115,7 +115,7 @@ def interrupted_under_the_tracer(folder):
         deadline = time.time() + 60
         while not os.path.exists(os.path.join(out, "rows.csv")) and time.time() < deadline:
             time.sleep(0.01)
-        time.sleep(0.7 * (turn + 1))
+        time.sleep(0.5 * (turn + 1))
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=60)
         expect(process.returncode in (0, 130), f"exit {process.returncode}\n{stdout}{stderr}")
