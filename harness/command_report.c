@@ -107,6 +107,7 @@ int command_plot(const struct cli *cli)
         struct plot_result result = plot_run(folder, &run.table);
         if (result.note[0]) say("%s", result.note);
         if (result.written) printf("%d plots in %s/plots\n", result.written, folder);
+        if (result.refused && code == EXIT_OK) code = EXIT_USAGE;
         if (result.unfit) code = EXIT_ENVIRONMENT;
         table_free(&run.table);
     }

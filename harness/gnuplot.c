@@ -149,7 +149,7 @@ void gnuplot_quoted(FILE *out, const char *words)
     bool plain = !strpbrk(drawn_text(words, tame, sizeof(tame)), "'\\");
     fputc(plain ? '\'' : '"', out);
     for (const char *c = tame; *c; c++) {
-        bool as_is = plain || isalnum((unsigned char)*c) || *c == ' ';
+        bool as_is = plain || !strchr("\\\"`", *c);
         fprintf(out, as_is ? "%c" : "\\%03o", (unsigned char)*c);
     }
     fputc(plain ? '\'' : '"', out);

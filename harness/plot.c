@@ -8,10 +8,12 @@
 #include "base.h"
 #include "csv.h"
 #include "figure.h"
+#include "format.h"
 #include "gnuplot.h"
 #include "plot_map.h"
 #include "plot_profile.h"
 #include "plot_script.h"
+#include "profile_read.h"
 #include "runfolder.h"
 
 enum { MOST_PLOTS = 12 };
@@ -24,15 +26,16 @@ struct studio {
     int                 drawn, left_out;       /* figures; maps don't count */
 };
 
-/* The first thing to say is said; later ones are likely the same. */
 static void remark(struct studio *s, const char *what)
 {
-    if (!s->result.note[0]) text(s->result.note, sizeof(s->result.note), "%s", what);
+    size_t n = strlen(s->result.note);
+    text(s->result.note + n, sizeof(s->result.note) - n, "%s%s", n ? "; " : "", what);
 }
 
+/* The first is said; later ones are likely the same. */
 static void complain(struct studio *s, const char *why)
 {
-    remark(s, why);
+    if (!s->result.unfit) remark(s, why);
     s->result.unfit = true;
 }
 
@@ -101,7 +104,7 @@ static void draw_all(struct studio *s)
 {
     int n;
     struct slice *slices = slices_find(s->table, &n);
-    if (!n && !s->result.written)
+    if (!n && !s->result.written && !s->result.refused)
         remark(s, "no plots: no dimension has two values with a measured kernel; sweep one with -a batch=1,16,64");
     for (int i = 0; i < n; i++) {
         struct figure *figures;
@@ -133,38 +136,65 @@ static void draw_script(struct studio *s, const char *name, char *words)
     free(words);
 }
 
-/* Bars of every op, in pages. */
-static void draw_bars(struct studio *s, const struct sheet *breakdown, const char *look)
+/* Bars of an op, in pages. */
+static void draw_bars(struct studio *s, const struct sheet *breakdown, const char *op, const char *look)
 {
-    enum { MOST_PAGES = 3 };
-    for (int i = 0; i < breakdown->n; i++) {
+    char name[80], words[160], tame[40];
+    int bars = bars_count(breakdown, op);
+    for (int page = 0; page * PAGE_BARS < bars && page * PAGE_BARS < MOST_BARS; page++) {
+        gnuplot_file_name(text(name, sizeof(name), page ? "%.32s-breakdown-%d" : "%.32s-breakdown", op, page + 1));
+        draw_script(s, name, bars_script(breakdown, op, page, name, look));
+    }
+    if (bars > MOST_BARS)
+        remark(s, text(words, sizeof(words), "breakdowns of %d of %d rows of %s drawn, the first ones; breakdown.csv has all",
+            MOST_BARS, bars, tame_text(op, tame, sizeof(tame))));
+}
+
+static void draw_breakdown(struct studio *s, const struct sheet *breakdown)
+{
+    char *look = read_look(s, "bars.gp");
+    for (int i = 0; look && i < breakdown->n; i++) {
         const char *op = sheet_text(breakdown, i, "op");
         bool first = true;
         for (int k = 0; k < i && first; k++) first = strcmp(sheet_text(breakdown, k, "op"), op) != 0;
-        for (int page = 0; first && page < MOST_PAGES; page++) {
-            char name[80];
-            gnuplot_file_name(text(name, sizeof(name), page ? "%.32s-breakdown-%d" : "%.32s-breakdown", op, page + 1));
-            draw_script(s, name, bars_script(breakdown, op, page, name, look));
-        }
+        if (first) draw_bars(s, breakdown, op, look);
     }
+    free(look);
+}
+
+static void draw_roofline(struct studio *s, const char *folder, const struct sheet *counters)
+{
+    char path[600], why[256], *look = NULL;
+    struct machine machine;
+    int left_out = 0;
+    if (env_read(text(path, sizeof(path), "%s/env.json", folder), &machine, why, sizeof(why))) remark(s, why);
+    else look = read_look(s, "roofline.gp");
+    if (look) draw_script(s, "roofline", roofline_script(counters, &machine.ceilings, "roofline", look, &left_out));
+    free(look);
+    if (left_out)
+        remark(s, text(why, sizeof(why), "%d more kernels than the roofline has marks for; counters.csv has all", left_out));
+}
+
+/* Whether a sheet was read; one that is not there says that the run was not profiled. */
+static bool is_there(struct studio *s, int error, const char *why)
+{
+    if (error && error != ENOENT) remark(s, why), s->result.refused = true;
+    return !error;
 }
 
 /* A run that was profiled left breakdown.csv and counters.csv. */
 static void draw_profile(struct studio *s, const char *folder)
 {
-    char path[600], why[256];
+    char why[700];
     struct sheet sheet;
-    struct machine machine;
-    if (!sheet_read(text(path, sizeof(path), "%s/breakdown.csv", folder), &sheet)) {
-        char *look = read_look(s, "bars.gp");
-        if (look) draw_bars(s, &sheet, look);
-        free(look), sheet_free(&sheet);
+    if (is_there(s, profile_read_breakdown(folder, &sheet, why, sizeof(why)), why)) {
+        draw_breakdown(s, &sheet);
+        sheet_free(&sheet);
     }
-    if (sheet_read(text(path, sizeof(path), "%s/counters.csv", folder), &sheet)) return;
-    text(path, sizeof(path), "%s/env.json", folder);
-    char *look = env_read(path, &machine, why, sizeof(why)) ? NULL : read_look(s, "roofline.gp");
-    if (look) draw_script(s, "roofline", roofline_script(&sheet, &machine.ceilings, "roofline", look));
-    free(look), sheet_free(&sheet);
+    if (is_there(s, profile_read_counters(folder, &sheet, why, sizeof(why)), why)) {
+        draw_roofline(s, folder, &sheet);
+        sheet_free(&sheet);
+    }
 }
 
 struct plot_result plot_run(const char *folder, const struct table *table)

@@ -6,9 +6,10 @@
 
 struct plot_result {
     int  written;
-    char note[256];   /* empty, or what was in the way: "gnuplot not found: no plots; apt-get install gnuplot-nox" */
+    char note[800];   /* empty, or what was in the way and what is left out: "gnuplot not found: no plots; apt-get install .." */
     int  error;       /* errno of the first file that could not be written, or 0 */
     bool unfit;       /* gnuplot, the folder or plots/lines.gp stood in the way, not the rows */
+    bool refused;     /* a profile's CSV file is none; what it holds is not drawn */
 };
 
 /* Writes folder/plots/<op>-<dim>-<fixed dims>.{gp,dat,svg}: for each op and each dimension with at least two values, time

@@ -8,7 +8,7 @@
 #include "base.h"
 #include "csv.h"
 #include "file_columns.h"
-#include "sheet.h"
+#include "profile_read.h"
 #include "table.h"
 
 static const char *const kind_name[] = {[ACTIVITY_KERNEL] = "kernel", [ACTIVITY_COPY] = "copy", [ACTIVITY_SET] = "set"};
@@ -76,10 +76,10 @@ const struct row *profile_files_lack(const struct runfolder *folder, int *ret_n)
 {
     const struct row *first = NULL;
     struct sheet      counters, parts;
-    char              path[600];
-    /* A file that is not there is an empty one. */
-    if (sheet_read(text(path, sizeof path, "%s/counters.csv", folder->path), &counters)) counters = (struct sheet){.n = 0};
-    if (sheet_read(text(path, sizeof path, "%s/breakdown.csv", folder->path), &parts)) parts = (struct sheet){.n = 0};
+    char              why[700];
+    /* A file that is not there, or is none, is an empty one. */
+    if (profile_read_counters(folder->path, &counters, why, sizeof why)) counters = (struct sheet){.n = 0};
+    if (profile_read_breakdown(folder->path, &parts, why, sizeof why)) parts = (struct sheet){.n = 0};
     *ret_n = 0;
     for (int i = 0; i < folder->done.n; i++) {
         const struct row *row = &folder->done.row[i];

@@ -37,7 +37,7 @@ set ytics offset 0.4, 0
 set grid xtics ytics ls 10
 set samples 400
 set key at screen 0.5, screen (foot - 74.0) / height center top vertical maxrows key_rows
-set key reverse Left samplen 1 spacing 1.05 width -2
+set key reverse Left samplen 1 spacing 1.05
 
 roof(x) = x * read_TBps < matrix_TFLOPs ? x * read_TBps : matrix_TFLOPs
 plot roof(x) with lines ls 11 notitle, \

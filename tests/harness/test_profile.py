@@ -9,7 +9,7 @@ import signal
 import time
 import xml.etree.ElementTree
 
-from common import TINY, expect, expect_exit, kbench, main, read_rows, start
+from common import Skip, TINY, expect, expect_exit, kbench, main, read_rows, start
 
 SHORT = ["--rounds", "4", "--cache", "hot"]
 
@@ -131,6 +131,22 @@ def interrupted_under_the_tracer(folder):
     expect(len(read(os.path.join(folder, "run0"), "counters.csv")) == 3, "not finished", done)
 
 
+def cut_short_is_told(folder):
+    out = os.path.join(folder, "run")
+    expect_exit(kbench("profile", *TINY, *SHORT, "--no-plots", "--out", out), 0)
+    path = os.path.join(out, "breakdown.csv")
+    with open(path, encoding="utf-8") as file:
+        words = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(words[:-9])
+    if not shutil.which("gnuplot"):
+        raise Skip("no gnuplot")
+    done = kbench("plot", out)
+    expect_exit(done, 2)
+    expect(f"breakdown.csv:{words.count(chr(10))}: cut short within this line" in done.stderr, "where is not said", done)
+    expect(os.path.exists(os.path.join(out, "plots", "roofline.svg")), "what is whole is not drawn", done)
+
+
 def headers_are_explained(folder):
     """Each column of each file that a run leaves is one that `list columns` tells of, in that order, and the other way round."""
     out = os.path.join(folder, "run")
@@ -155,4 +171,4 @@ def headers_are_explained(folder):
     expect_exit(kbench("list", "columns", "other.csv"), 2)
 
 
-main(adds_up, goes_on_and_begins_anew, lost_lines, interrupted_under_the_tracer, headers_are_explained)
+main(adds_up, goes_on_and_begins_anew, lost_lines, interrupted_under_the_tracer, cut_short_is_told, headers_are_explained)

@@ -233,8 +233,9 @@ static void odd_numbers_are_left_out(void **state)
     (void)state;
     if (!have_gnuplot()) skip();
     write_run("counters.csv", COUNTERS_HEAD "attn,a,host,1,,cold,1,1000,4e6,4e-324\nattn,a,host,1,,cold,1,1000,4e6,1e308\n"
-        "attn,a,host,1,,cold,1,5e-324,4e300,2\nattn,a,host,1,,cold,1,nan,inf,2\nattn,a,host,1,,cold,1,1000,4e6,2\n");
-    assert_int_equal(plot_run(run, &none).written, 2);
+        "attn,a,host,1,,cold,1,5e-324,4e300,2\nattn,a,host,1,,cold,1,1000,4e6,2\n");
+    struct plot_result result = plot_run(run, &none);
+    if (result.written != 2) fail_msg("%d plots: %s", result.written, result.note);
     char *script = read_plot("roofline.gp");
     assert_has(script, "$dots << END\n\"a\"\n2 4\n\n\nEND\n");
     free(script);
@@ -263,11 +264,197 @@ static void ranges_are_shown(void **state)
     free(script);
 }
 
+/* Replays of one row: parts with their shares, the rest of 1000 ns gaps. */
+static void put_row(FILE *out, const char *key, int n, const double *share)
+{
+    for (int i = 0; i < n; i++)
+        fprintf(out, "attn,%s,1,replay,kernel,part%d,,1,1,%g,%g,%g\n", key, i, 10 * share[i], 10 * share[i], share[i]);
+    fprintf(out, "attn,%s,1,replay,gaps,,,,1,1,1,0.1\nattn,%s,1,replay,span,,,,1,1000,1000,100\n", key, key);
+}
+
+static char *bars_of_rows(int n, const char *const *key, int parts, const double *share)
+{
+    char *sheet;
+    size_t size;
+    FILE *out = open_memstream(&sheet, &size);
+    fputs(BREAKDOWN_HEAD, out);
+    for (int i = 0; i < n; i++) put_row(out, key[i], parts, share);
+    fclose(out);
+    char *script = bars_of(sheet);
+    free(sheet);
+    return script;
+}
+
+static int count(const char *words, const char *word)
+{
+    int n = 0;
+    for (; (words = strstr(words, word)); words++) n++;
+    return n;
+}
+
+/* What has no room is said, on the last page and to whoever asked for plots. */
+static void left_out_bars_are_said(void **state)
+{
+    static const double all[] = {99.9};
+    struct table none = {0};
+    char *sheet, key[80];
+    size_t size;
+    (void)state;
+    if (!have_gnuplot()) skip();
+    FILE *out = open_memstream(&sheet, &size);
+    fputs(BREAKDOWN_HEAD, out);
+    for (int i = 1; i <= 60; i++) put_row(out, text(key, sizeof key, "attn/k,cuda,%d,,cold", i), 1, all);
+    fclose(out);
+    write_run("breakdown.csv", sheet), unlink(text(key, sizeof key, "%s/counters.csv", run));
+    struct plot_result result = plot_run(run, &none);
+    assert_int_equal(result.written, 3);
+    assert_true(!result.unfit && !result.refused);
+    assert_has(result.note, "breakdowns of 24 of 60 rows of attn drawn");
+    char *first = read_plot("attn-breakdown.gp"), *last = read_plot("attn-breakdown-3.gp");
+    assert_has(first, "(grey: nothing runs), 1 of 3\"");
+    assert_has(last, "'36 more rows: breakdown.csv'");
+    assert_true(count(first, "'attn/k batch=") == 8 && !strstr(first, "more rows"));
+    free(sheet), free(first), free(last);
+}
+
+static void left_out_kernels_are_said(void **state)
+{
+    struct table none = {0};
+    char *sheet;
+    size_t size;
+    (void)state;
+    if (!have_gnuplot()) skip();
+    write_run("breakdown.csv", BREAKDOWN_HEAD);
+    for (int kernels = 9; kernels <= 40; kernels += 31) {
+        FILE *out = open_memstream(&sheet, &size);
+        fputs(COUNTERS_HEAD, out);
+        for (int i = 0; i < 12 * kernels; i++)
+            fprintf(out, "attn,attn/k%d,cuda,%d,,cold,1,1000,4e6,%d\n", i % kernels, i / kernels,
+                i % kernels < 9 ? 1 + i : 1000000);
+        fclose(out);
+        write_run("counters.csv", sheet);
+        struct plot_result result = plot_run(run, &none);
+        char *script = read_plot("roofline.gp");
+        assert_int_equal(result.written, 1);
+        assert_has(script, "\nkernels = 9\n");
+        assert_int_equal(count(script, "\n\"attn/k"), 9);
+        assert_null(strstr(script, ":4e+06]"));   /* no room for what is not drawn */
+        assert_int_equal(count(script, " 4\n"), 12 * 9);   /* dots, at 4 TFLOP/s */
+        assert_true(!strstr(script, "31 more kernels: counters.csv") == (kernels == 9));
+        assert_true(!strstr(result.note, "31 more kernels than the roofline has marks for") == (kernels == 9));
+        free(sheet), free(script);
+    }
+}
+
+/* Rows have labels of their own: what differs is in them, and the time is never lost. */
+static void labels_tell_rows_apart(void **state)
+{
+    static const char *const caches[] = {"a,cuda,1,splits=0;path=0,cold", "a,cuda,1,splits=0;path=0,hot"},
+        *const tunes[] = {"a,cuda,1024,splits=0;path=0,cold", "a,cuda,2048,splits=4;path=0,cold", "b,cuda,1024,stages=0,cold"},
+        *const wide[] = {"attn/a_kernel_with_quite_a_long_name,cuda,1,"
+            "first_tunable=1;second_tunable=2;third_tunable=3;last=4,cold"};
+    static const double all[] = {99.9};
+    (void)state;
+    if (!have_gnuplot()) skip();
+    char *script = bars_of_rows(2, caches, 1, all);
+    assert_has(script, "'a cold'"), assert_has(script, "'a hot'");
+    free(script);
+    script = bars_of_rows(3, tunes, 1, all);
+    assert_has(script, "'a splits=0 batch=1K'"), assert_has(script, "'a splits=4 batch=2K'"), assert_has(script, "'b batch=1K'");
+    assert_int_equal(count(script, "'1.00 us' at screen 0.97500, screen "), 3);   /* at the right edge */
+    free(script);
+    script = bars_of_rows(1, wide, 1, all);
+    assert_has(script, "'attn/a_kernel_with_quite_a_long_name first_tunable=1' at screen 0.02500");
+    assert_has(script, "'second_tunable=2 third_tunable=3 last=4' at screen 0.02500");
+    free(script);
+}
+
+/* Beyond seven parts the smallest are one, and it is named. */
+static void small_parts_are_one(void **state)
+{
+    static const char *const key[] = {"a,cuda,1,,cold"};
+    static const double share[] = {30, 20, 15, 10, 9, 8, 4, 2, 1, 0.5};
+    (void)state;
+    if (!have_gnuplot()) skip();
+    char *script = bars_of_rows(1, key, 8, share);
+    assert_has(script, "'part7 2.00 %'");
+    assert_null(strstr(script, "others"));
+    free(script);
+    script = bars_of_rows(1, key, 10, share);
+    assert_has(script, "'part6 4.00 %'"), assert_has(script, "'3 others 3.50 %'");
+    assert_null(strstr(script, "part7"));
+    assert_int_equal(count(script, " rect from "), 1 + 8);
+    free(script);
+}
+
+/* Parts that ran at once sum up to more than the bar has. */
+static void bars_end_where_they_should(void **state)
+{
+    static const char *const key[] = {"a,cuda,1,,cold"};
+    static const double share[] = {80, 60, 40};
+    (void)state;
+    if (!have_gnuplot()) skip();
+    char *script = bars_of_rows(1, key, 3, share);
+    int boxes = 0;
+    for (const char *at = script; (at = strstr(at, " rect from screen ")); at++, boxes++) {
+        double from, to;
+        assert_int_equal(sscanf(at, " rect from screen %lf, screen %*f to screen %lf", &from, &to), 2);
+        assert_true(from <= to && to < 624.01 / 640);
+    }
+    assert_int_equal(boxes, 4);
+    free(script);
+}
+
+static void refused(const char *name, const char *words, const char *why)
+{
+    struct table none = {0};
+    char path[200];
+    write_run(name, words);
+    struct plot_result result = plot_run(run, &none);
+    if (result.written || !result.refused || result.unfit) fail_msg("%s: %d plots, '%s'", why, result.written, result.note);
+    assert_has(result.note, why);
+    unlink(text(path, sizeof path, "%s/%s", run, name));
+}
+
+/* What is cut short, or no such file, is told with its line. */
+static void torn_files_are_told(void **state)
+{
+    const char line[] = "attn,a,cuda,1,,cold,1,replay,kernel,k,,1,1,90,90,90\n";
+    const char span[] = "attn,a,cuda,1,,cold,1,replay,span,,,,1,100,100,100\n";
+    char words[2000], path[200];
+    (void)state;
+    if (!have_gnuplot()) skip();
+    unlink(text(path, sizeof path, "%s/counters.csv", run));
+    refused("breakdown.csv", "", "breakdown.csv:1: no header");
+    refused("breakdown.csv", "\x1f\x8b\x08 noise \n\"", "breakdown.csv:1: 'op': no such column");
+    refused("breakdown.csv", "op,kernel\n", "breakdown.csv:1: 'tune': no such column");
+    refused("breakdown.csv", text(words, sizeof words, "%s%s%sattn,a", BREAKDOWN_HEAD, line, span),
+        "breakdown.csv:4: cut short within this line");
+    refused("breakdown.csv", text(words, sizeof words, "%s%s%sattn,a\n", BREAKDOWN_HEAD, line, span),
+        "breakdown.csv:4: another number of cells");
+    refused("breakdown.csv", text(words, sizeof words, "%s%s%s", BREAKDOWN_HEAD, line, line),
+        "breakdown.csv:3: cut short: the parts of a row without their span");
+    refused("breakdown.csv", text(words, sizeof words, "%s%s%.*sx\n", BREAKDOWN_HEAD, line, (int)sizeof span - 5, span),
+        "breakdown.csv:3: 'x': not a number");
+    refused("breakdown.csv", text(words, sizeof words, "%s%s%.*s\n%s", BREAKDOWN_HEAD, line, (int)sizeof span - 5, span,
+        span),
+        "breakdown.csv:3: no share, or no time");
+    refused("counters.csv", COUNTERS_HEAD "attn,a,host,1,,cold,1,1000,4e6,2\nattn", "counters.csv:3: cut short within this line");
+    refused("counters.csv", COUNTERS_HEAD "attn,a,host,1,,cold,1,1000,\"4e6,2\n", "counters.csv:2: cut short within this line");
+    write_run("breakdown.csv", text(words, sizeof words, "%s%s\n%s", BREAKDOWN_HEAD, line, span));   /* a blank line is nothing */
+    struct table none = {0};
+    struct plot_result result = plot_run(run, &none);
+    assert_true(result.written == 1 && !result.refused);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_cell_is_obeyed), cmocka_unit_test(no_row_is_obeyed), cmocka_unit_test(no_link_is_followed),
         cmocka_unit_test(odd_numbers_are_left_out), cmocka_unit_test(ranges_are_shown),
+        cmocka_unit_test(left_out_bars_are_said), cmocka_unit_test(left_out_kernels_are_said),
+        cmocka_unit_test(labels_tell_rows_apart), cmocka_unit_test(small_parts_are_one),
+        cmocka_unit_test(bars_end_where_they_should), cmocka_unit_test(torn_files_are_told),
     };
     return cmocka_run_group_tests(tests, make_top, remove_top);
 }

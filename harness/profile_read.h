@@ -1,0 +1,21 @@
+/* What a profile has left in its run folder, read again: breakdown.csv and counters.csv as sheets that can be believed. */
+#ifndef KBENCH_PROFILE_READ_H
+#define KBENCH_PROFILE_READ_H
+
+#include "breakdown.h"
+#include "row.h"
+#include "sheet.h"
+
+/* 0; ENOENT where the run was not profiled; another errno, or -1 where it is no such file, is cut short or holds no numbers where
+ * it should, and why in ret_error: "FILE:LINE: ..". */
+int  profile_read_breakdown(const char *folder, struct sheet *ret, char *ret_error, size_t size);
+int  profile_read_counters(const char *folder, struct sheet *ret, char *ret_error, size_t size);
+
+/* Lines a and b belong to one row of rows.csv, and to the same pass. */
+bool profile_same_row(const struct sheet *breakdown, int a, int b);
+bool profile_same_pass(const struct sheet *breakdown, int a, int b);
+
+/* A row's replays. false: the sheet has none. */
+bool profile_read_row(const struct sheet *breakdown, const struct row *, struct breakdown *ret);
+
+#endif
