@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "base.h"
 #include "plot.h"
+#include "profile_read.h"
 #include "report.h"
 #include "runfolder.h"
 
@@ -77,6 +78,17 @@ static int strict_code(const struct table *table)
     return code;
 }
 
+/* Of a profile: where each row's time went. false: it was none, or left no such file, which is said. */
+static bool read_breakdown(const struct run *run, struct sheet *ret, int *code)
+{
+    char why[700];
+    int error = profile_read_breakdown(run->folder, ret, why, sizeof(why));
+    if (!error || error == ENOENT) return !error;
+    say("%s", why);
+    if (*code == EXIT_OK) *code = EXIT_USAGE;
+    return false;
+}
+
 int command_report(const struct cli *cli)
 {
     int code = EXIT_OK;
@@ -85,8 +97,11 @@ int command_report(const struct cli *cli)
         struct run run = open_run(cli->args.word[i]);
         struct report_options options = options_of(cli);
         options.folder = run.folder;
+        struct sheet breakdown;
+        if (read_breakdown(&run, &breakdown, &code)) options.breakdown = &breakdown;
         if (i) putchar('\n');
         report_all(stdout, run.machine_known ? &run.machine : NULL, &run.table, &options);
+        if (options.breakdown) sheet_free(&breakdown);
         int its = cli->strict ? strict_code(&run.table) : EXIT_OK;
         if (code == EXIT_OK || its == EXIT_ROW_FAILED) code = its;
         table_free(&run.table);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base.h"
 #include "report_parts.h"
+#include "report_profile.h"
 
 #define BOLD   "\033[1m"
 #define RED    "\033[1;31m"
@@ -265,6 +266,7 @@ void report_all(FILE *out, const struct machine *machine, const struct table *ta
         /* It counts for growth, and its group stands above. */
         if (!strncmp(table->row[i].reason, MEASURED_AGAIN, strlen(MEASURED_AGAIN))) continue;
         report_group(out, table->row + i, end - i, &o);
+        if (o.breakdown) report_trees(out, table->row + i, end - i, &o);
     }
     struct scalings scalings = scalings_find(table);
     report_growth(out, &scalings, table, &o);

@@ -7,6 +7,7 @@
 #include "format.h"
 #include "machine.h"
 #include "scaling.h"
+#include "sheet.h"
 #include "table.h"
 
 /* A dimension met in this run's problems, and whether it has one value throughout. */
@@ -23,6 +24,7 @@ struct report_options {
     const char *folder;  /* of the run; NULL: none */
     const char *next;    /* "what to do next" lines, NULL: the usual ones */
     int         above;   /* growths above their declaration, for the summary */
+    const struct sheet *breakdown;   /* of a profile's folder, for report_all; NULL: none */
 
     /* Filled by report_see: dims that never vary are said once, by report_machine, and left out of every report_group. Where none
      * varies, all stand in the group. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "profile_read.h"
 
 enum { NAME = 34, COUNTS = 6, TIME = 10, SHARE = 9, BAR = 15, SHOWN = 12 };   /* columns of a part; with the indent 78 */
 
@@ -117,17 +118,35 @@ static void put_counters(FILE *out, const struct row *row, const struct profile 
     if (*c->why) put_paragraph(out, o, "no counters", c->why);
 }
 
+static void begin_row(FILE *out, const struct row *row, const struct report_options *o)
+{
+    char name[256], tune[256];
+    if (o->markdown) fputs("\n```\n", out);
+    fprintf(out, "%s  %s%s%s\n", o->markdown ? "" : "\n", tame_text(row->kernel, name, sizeof name), *row->tune ? " " : "",
+        tame_text(row->tune, tune, sizeof tune));
+}
+
 void report_profile(FILE *out, const struct row *row, const struct profile *p, const struct machine *machine,
     const struct report_options *o)
 {
-    char name[256];
-    if (o->markdown) fputs("\n```\n", out);
-    fprintf(out, "%s  %s%s%s\n", o->markdown ? "" : "\n", tame_text(row->kernel, name, sizeof name), *row->tune ? " " : "",
-        row->tune);
+    begin_row(out, row, o);
     if (p->replay.used) put_tree(out, &p->replay);
     if (*p->replay.failed) put_paragraph(out, o, "the breakdown does not hold", p->replay.failed);
     if (p->replay.launches) put_health(out, p, o);
     if (*p->note) put_paragraph(out, o, "no trace", p->note);
     put_counters(out, row, p, machine, o);
     if (o->markdown) fputs("```\n", out);
+}
+
+void report_trees(FILE *out, const struct row *rows, int n, const struct report_options *o)
+{
+    struct breakdown b;
+    for (int i = 0; i < n; i++) {
+        char time[32];
+        if (!profile_read_row(o->breakdown, &rows[i], &b)) continue;
+        begin_row(out, &rows[i], o);
+        put_tree(out, &b);
+        fprintf(out, "    traced: %s a call\n", ns_text(breakdown_call_ns(&b), time, sizeof time));
+        if (o->markdown) fputs("```\n", out);
+    }
 }

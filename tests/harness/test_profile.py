@@ -4,6 +4,7 @@ import csv
 import glob
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -131,6 +132,35 @@ def interrupted_under_the_tracer(folder):
     expect(len(read(os.path.join(folder, "run0"), "counters.csv")) == 3, "not finished", done)
 
 
+def tree_of(words):
+    return [line for line in words.splitlines() if re.match(r"    \S.* [0-9]+x .* %", line)
+            or re.match(r"    (gaps|overlap) ", line)]
+
+
+def report_has_the_trees(folder):
+    """Where each row's time went is shown again, from breakdown.csv, in both forms; and not without it."""
+    out = os.path.join(folder, "run")
+    done = kbench("profile", *TINY, *SHORT, "--no-plots", "--out", out)
+    expect_exit(done, 0)
+    trees, rows = tree_of(done.stdout), read_rows(out)
+    expect(len(trees) == 2 * len(rows), f"{trees}", done)
+    for words in [], ["--markdown"]:
+        again = kbench("report", out, *words)
+        expect_exit(again, 0)
+        expect(tree_of(again.stdout) == trees and again.stdout.count("traced: ") == len(rows), f"{trees}", again)
+        expect(again.stdout.count("```\n") == (2 * len(rows) if words else 0), "fences", again)
+    path = os.path.join(out, "breakdown.csv")
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("torn")
+    again = kbench("report", out)
+    expect_exit(again, 2)
+    expect("cut short within this line" in again.stderr and not tree_of(again.stdout) and "speed-up" in again.stdout, "", again)
+    os.unlink(path)
+    again = kbench("report", out)
+    expect_exit(again, 0)
+    expect(not tree_of(again.stdout), "a tree of nothing", again)
+
+
 def cut_short_is_told(folder):
     out = os.path.join(folder, "run")
     expect_exit(kbench("profile", *TINY, *SHORT, "--no-plots", "--out", out), 0)
@@ -171,4 +201,5 @@ def headers_are_explained(folder):
     expect_exit(kbench("list", "columns", "other.csv"), 2)
 
 
-main(adds_up, goes_on_and_begins_anew, lost_lines, interrupted_under_the_tracer, cut_short_is_told, headers_are_explained)
+main(adds_up, goes_on_and_begins_anew, lost_lines, interrupted_under_the_tracer, report_has_the_trees, cut_short_is_told,
+     headers_are_explained)
