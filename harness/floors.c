@@ -79,7 +79,6 @@ static void measure_loaded(struct supervisor *sv, const struct group *group, int
         if (!*ret_why) text(ret_why, size, "%s", outcome[v].loaded.why);
         free(outcome[v].sample);
     }
-    supervisor_renew(sv);
     free(outcome);
 }
 

@@ -186,21 +186,39 @@ static void decide_all(struct worker *worker, int error, const char *what)
             decide(worker, v, verdict_of_error(&nobody, error, what));
 }
 
-/* What was timed and right, under the tracer and the counters: nothing that they leave behind can touch a time of this group. */
+static void send_profile(struct worker *worker, int32_t v, int error, const struct bound *bound, struct profile *profile)
+{
+    if (error) text(profile->note, sizeof profile->note, "%s", verdict_of_error(bound, error, "profile").reason);
+    worker_send(worker, MESSAGE_PROFILE, &v, sizeof v, profile, sizeof *profile);
+    if (worker->dev->sticky) _exit(EXIT_STICKY);
+}
+
+/* What was timed and right, under the tracer and the counters. What they leave behind can touch no time of this group: all calls
+ * are timed without them first. The next group has another process (supervisor_group). */
 static void profile_lanes(struct worker *worker, struct timer *timer, const int *map)
 {
     struct profile *profile = must_alloc(1, sizeof *profile);
+    double untraced_ns[MAX_VARIANTS], read_B, write_B;
     for (int l = 0; l < timer->n_lanes; l++) {
-        double read_B, write_B;
-        int32_t v = worker->variant = map[l];
-        struct bound *bound = timer->lane[l].bound;
         if (timer->lane[l].verdict.status != STATUS_OK) continue;
+        worker->variant = map[l];
+        int error = profile_time(timer->lane[l].bound, tell_board, worker, &untraced_ns[l]);
+        if (!error) continue;
+        *profile = (struct profile){.read_B = NAN, .write_B = NAN};
+        counters_clear(&profile->counters);
+        send_profile(worker, map[l], error, timer->lane[l].bound, profile);
+        timer->lane[l].verdict.status = STATUS_CRASH;   /* for what follows; its row has been sent */
+    }
+    for (int l = 0; l < timer->n_lanes; l++) {
+        struct bound *bound = timer->lane[l].bound;
+        int v = map[l];
+        if (timer->lane[l].verdict.status != STATUS_OK) continue;
+        worker->variant = v;
         measures_traffic(bound->kernel, &worker->workload, &read_B, &write_B);
         if (bound->kernel->promises & PROBE) write_B = 0;
-        int error = profile_run(bound, worker->job->group.variant[v].kernel, read_B, write_B, tell_board, worker, profile);
-        if (error) text(profile->note, sizeof profile->note, "%s", verdict_of_error(bound, error, "profile").reason);
-        worker_send(worker, MESSAGE_PROFILE, &v, sizeof v, profile, sizeof *profile);
-        if (worker->dev->sticky) _exit(EXIT_STICKY);
+        int error = profile_run(bound, worker->job->group.variant[v].kernel, untraced_ns[l], read_B, write_B, tell_board, worker,
+            profile);
+        send_profile(worker, v, error, bound, profile);
     }
     worker->variant = -1;
     free(profile);

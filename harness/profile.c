@@ -256,15 +256,19 @@ static int count_calls(struct bound *bound, double call_ns, step_fn *step, void 
     return error;
 }
 
-int profile_run(struct bound *bound, const char *name, double read_B, double write_B, step_fn *step, void *step_arg,
-    struct profile *ret)
+int profile_time(struct bound *bound, step_fn *step, void *step_arg, double *ret_call_ns)
 {
-    double untraced_ns = NAN;
+    *ret_call_ns = NAN;
+    step(step_arg, "untraced replays");
+    return time_untraced(bound, ret_call_ns);
+}
+
+int profile_run(struct bound *bound, const char *name, double untraced_ns, double read_B, double write_B, step_fn *step,
+    void *step_arg, struct profile *ret)
+{
     memset(ret, 0, sizeof *ret);
     counters_clear(&ret->counters);
     ret->read_B = read_B, ret->write_B = write_B;
-    step(step_arg, "untraced replays");
-    TRY(time_untraced(bound, &untraced_ns));
     step(step_arg, "traced replays");
     TRY(trace_replays(bound, name, untraced_ns, ret));
     step(step_arg, "traced launch");

@@ -16,9 +16,14 @@ struct profile {
     char             note[240];   /* why there is no trace; or empty */
 };
 
-/* Traces and counts a kernel on the ring; name: what its rows call it, for lack of its own where the clock records. 0, or the device's error of a launch. What the tracer or the counters lack is words in
- * ret, no error. */
-int profile_run(struct bound *, const char *name, double read_B, double write_B, step_fn *, void *step_arg, struct profile *ret);
+/* What a call takes on the ring, as rows are timed. Before the first profile_run of a process: once a tracer has been on, calls of
+ * several kernels take up to a tenth longer in it, although it is off (`kbench doctor --floors` measures that). */
+int profile_time(struct bound *, step_fn *, void *step_arg, double *ret_call_ns);
+
+/* Traces and counts a kernel on the ring. name: what its rows call it, for lack of its own where the clock records; untraced_ns: of
+ * profile_time. 0, or the device's error of a launch. What the tracer or the counters lack is words in ret, no error. */
+int profile_run(struct bound *, const char *name, double untraced_ns, double read_B, double write_B, step_fn *, void *step_arg,
+    struct profile *ret);
 
 /* Into how many parts of how many calls the counters' passes cut a ring that takes long to go round; 1 part: they don't. */
 void profile_part(int sets, double call_ns, int *ret_parts, int *ret_calls);

@@ -176,7 +176,8 @@ static void let_worker_end(struct supervisor *sv)
     }
 }
 
-void supervisor_renew(struct supervisor *sv)
+/* The next group has a new one, in which nothing is loaded yet. */
+static void renew(struct supervisor *sv)
 {
     let_worker_end(sv);
     end_worker(sv);
@@ -184,7 +185,7 @@ void supervisor_renew(struct supervisor *sv)
 
 void supervisor_close(struct supervisor *sv)
 {
-    supervisor_renew(sv);
+    renew(sv);
     close(sv->listener);
     munmap(sv->board, BOARD_BYTES);
     close(sv->memory);
@@ -225,6 +226,8 @@ bool supervisor_group(struct supervisor *sv, struct job *job, struct outcome *re
 {
     *ret_done = (struct done){0};
     for (int v = 0; v < job->group.n; v++) outcome_clear(&ret[v]);
+    if (sv->traced) renew(sv);   /* a tracer leaves longer calls behind, although it is off: see profile_time */
+    sv->traced = job->profile || job->loaded;
     /* Each attempt decides at least one variant more, or is one of few deaths in nobody's launch, so it ends. */
     for (int attempt = 0, deaths = 0; attempt <= job->group.n + DEATHS; attempt++) {
         if (sv->connection < 0 && !start_worker(sv)) return false;

@@ -18,6 +18,7 @@ struct supervisor {
     struct board          *board;
     struct hello           hello;    /* of the newest worker; ceilings are kept */
     int                    starts;
+    bool                   traced;   /* this worker's tracer has been on: nothing is timed in it any more */
     char                   refused[4400]; /* why no worker was taken: its plug-ins are not ours; "" else */
 };
 
@@ -26,11 +27,9 @@ struct supervisor {
 void supervisor_open(struct supervisor *, const struct cli *, const struct registry *, const volatile sig_atomic_t *interrupted);
 /* Has the ceilings measured: hello.machine.ceilings. */
 void supervisor_measure(struct supervisor *);
-/* Runs a group: ret has room for group->n. False: interrupted, or no worker is to be had (refused); rows are those finished by
- * then (status "" for the others). */
+/* Runs a group, never in a worker whose tracer has been on: ret has room for group->n. False: interrupted, or no worker is to be had
+ * (refused); rows are those finished by then (status "" for the others). */
 bool supervisor_group(struct supervisor *, struct job *, struct outcome *ret, struct done *ret_done);
-/* Ends the worker: the next group has a new one, in which nothing is loaded yet. */
-void supervisor_renew(struct supervisor *);
 void supervisor_close(struct supervisor *);
 
 /* `kbench worker SOCKET ...`: the other end. Returns the exit code. */

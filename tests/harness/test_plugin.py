@@ -64,6 +64,16 @@ def has_a_name(folder):
     expect(names and set(names) == {"plugin/mine"} and "    plugin/mine   " in done.stdout, f"{names}", done)
 
 
+def traced_processes_time_nothing(folder):
+    """A tracer leaves longer calls behind: each group of a profile is timed in a process of its own, a sweep's in one."""
+    for command, processes in (("sweep", 1), ("profile", 2)):
+        done = kbench(command, *plug_in(folder, "says_pid"), "-k", "plugin/*", *SMALL, "-a", "batch=1,2", *QUICK, "--out",
+                      os.path.join(folder, command))
+        expect_exit(done, 0)
+        seen = re.findall(r"^process (\d+)$", done.stderr, re.MULTILINE)
+        expect(len(seen) == len(set(seen)) == processes, f"{command}: processes {seen}", done)
+
+
 def at_a_held_device(*words):
     """As while another run is on the host device, whose lock file this is."""
     place = "/run/lock" if os.access("/run/lock", os.W_OK) else "/tmp"
@@ -122,4 +132,4 @@ def replaced_during_a_run(folder):
     expect("replaced since this run began" in done.stderr, "no plug-in at all", done)
 
 
-main(changed_code_is_stale, has_a_name, a_run_is_of_one_code, replaced_during_a_run)
+main(changed_code_is_stale, has_a_name, traced_processes_time_nothing, a_run_is_of_one_code, replaced_during_a_run)

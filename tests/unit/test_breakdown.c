@@ -453,6 +453,15 @@ static int trace_count(struct dev *dev, enqueue_fn *enqueue, void *arg, struct c
 }
 
 static int launch_nothing(const struct call *call) { (void)call; return 0; }
+
+/* A tracer that has been on is no tracer off: what a call takes is known before. */
+static int time_no_more(struct dev *dev, struct graph *const *graph, int n, double *ret_ns)
+{
+    (void)dev, (void)graph, (void)n, (void)ret_ns;
+    fail_msg("timed beside or after a tracer");
+    return 0;
+}
+
 static void no_step(void *arg, const char *what) { (void)arg, (void)what; }
 
 /* Profiles a kernel on that tracer. */
@@ -465,8 +474,16 @@ static struct profile *profiled(const char *why)
     struct profile *ret = must_alloc(1, sizeof *ret);
     w.dev->machine.engine = CUDA, w.dev->trace = &ops;
     tracer = (struct fake_tracer){.why = why};
-    assert_int_equal(profile_run(&bound, "toy/k", 100, 0, no_step, NULL, ret), 0);   /* the row goes on, whatever the tracer says */
+    struct dev_ops timeless = *w.dev->ops;
+    const struct dev_ops *whole = w.dev->ops;
+    double untraced_ns;
+    assert_int_equal(profile_time(&bound, no_step, NULL, &untraced_ns), 0);
+    assert_true(untraced_ns > 0 && !tracer.begun);
+    timeless.time = time_no_more;
+    w.dev->ops = &timeless;
+    assert_int_equal(profile_run(&bound, "toy/k", untraced_ns, 100, 0, no_step, NULL, ret), 0);   /* whatever the tracer says */
     free(w.ring);
+    w.dev->ops = whole;
     w.dev->ops->close(w.dev);
     return ret;
 }
