@@ -27,8 +27,8 @@ struct supervisor {
 void supervisor_open(struct supervisor *, const struct cli *, const struct registry *, const volatile sig_atomic_t *interrupted);
 /* Has the ceilings measured: hello.machine.ceilings. */
 void supervisor_measure(struct supervisor *);
-/* Runs a group, never in a worker whose tracer has been on: ret has room for group->n. False: interrupted, or no worker is to be had
- * (refused); rows are those finished by then (status "" for the others). */
+/* Runs a group, never in a worker whose tracer has been on. ret: has room for group->n. False: interrupted, or no worker is to be
+ * had (refused); rows are those finished by then (status "" for the others). */
 bool supervisor_group(struct supervisor *, struct job *, struct outcome *ret, struct done *ret_done);
 void supervisor_close(struct supervisor *);
 
