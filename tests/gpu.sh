@@ -5,7 +5,7 @@
 #        missing wait), sanitizers (every kernel under each of them; waits first, where FOLDER has no waits.csv), tools (what ncu,
 #        memcheck and nsys show behind --wrap, and do to clocks), or a job file NAME.ini of sweeps/; none: the first four. From a
 #        bundle or a built tree. Runs are left in FOLDER (default: gpu-test).
-#        KBENCH_SANITIZER: the compute-sanitizer to use, where the newest of this machine is not meant.
+#        COMPUTE_SANITIZER: the compute-sanitizer to use, where the newest of this machine is not meant.
 # The last line is 'N passed, N failed'; exit 1 where one failed, 77 where there is no GPU.
 set -u
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]
-VARIABLE = "KBENCH_SANITIZER"
+VARIABLE = "COMPUTE_SANITIZER"
 PACKAGE = "nvidia-cuda-sanitizer-api"   # a wheel, newer than most toolkits' own
 PLACES = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", "/opt/cuda/extras/compute-sanitizer"]
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:error|hazard)")

@@ -375,6 +375,7 @@ def the_newest_tool_is_taken(folder):
         os.makedirs(os.path.join(folder, path), exist_ok=True)
         return script(os.path.join(folder, path), "compute-sanitizer", f"#!/bin/sh\n{version}\n")
 
+    expect(not tool_of.VARIABLE.startswith("KBENCH_"), "the program would refuse it: no such option")
     name, old = tool_of.VARIABLE, tool("bin", "echo 'Version 2025.3.1.0 (build 1)'")
     new = tool("nvidia/cu13/compute-sanitizer", "echo Version 2025.10.0.0")
     runner = script(folder, "waits", WAITS)
