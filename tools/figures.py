@@ -92,7 +92,7 @@ def median_us(rows, kernel, dims):
 
 
 def digits(value):
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    return f"{value:.0f}" if value >= 100 or not value else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def parsed(words):
