@@ -334,9 +334,9 @@ static void parts_are_named(void **state)
         {"product", "nvjet_sm90_tss_64x384_64x3_1x2_h_bz_coopB_TNT", 32, "product: nvjet_sm90_tss_64x384.."},
         {"relu", "indexer_relu", 32, "indexer_relu"}, {"relu", "indexer_relu_and_a_long_rest_of_it", 20, "indexer_relu_and_a.."},
         {"Gather", "gather<64, (bool)1>", 32, "gather<64, (bool)1>"}, {"relu", "prelude", 32, "relu: prelude"},
-        {"sum", "sum2_sums", 32, "sum: sum2_sums"}, {"q k", "gemm q k", 32, "gemm q k"}, {"", "", 32, ""}, 
+        {"sum", "sum2_sums", 32, "sum: sum2_sums"}, {"q k", "gemm q k", 32, "gemm q k"}, {"", "", 32, ""},
         {"", "abcdef", 6, "abcdef"},
-        {"a range as long as a kernel's own name is", "k1", 32, "a range as lon..: k1"}, 
+        {"a range as long as a kernel's own name is", "k1", 32, "a range as lon..: k1"},
         {"", "abc\xC3\xA4\xC3\xA4\xC3\xA4", 8, "abc\xC3\xA4.."},
         {"x", "?", 32, "x: ?"}, {":", "a:b", 32, "a:b"}};
     char words[256];
