@@ -128,7 +128,7 @@ static int time_variants(struct worker *worker, struct timer *timer, struct boun
     struct job *job = worker->job;
     struct workload *w = &worker->workload;
     *timer = (struct timer){.dev = worker->dev, .w = w, .timing = job->timing, .seed = job->group.seed, .step = tell_board,
-                            .step_arg = worker, .step_lane = &worker->variant, .warm_s = 0.02,
+                            .step_arg = worker, .step_owner = &worker->variant, .warm_s = 0.02,
                             .placements = worker->dev->machine.engine == CUDA ? PLACEMENTS : 1, .move = move_ring,
                                 .move_arg = worker,
                             .lane = must_alloc(MAX_VARIANTS, sizeof *timer->lane)};
@@ -142,7 +142,7 @@ static int time_variants(struct worker *worker, struct timer *timer, struct boun
     for (int l = 0; l < timer->n_lanes; l++) {
         const struct variant *variant = &job->group.variant[map[l]];
         const struct kernel *kernel = registry_find(&worker->registry, variant->kernel)->kernel;
-        timer->lane[l] = (struct lane){.bound = &bound[l], .verdict = {.status = STATUS_OK}};
+        timer->lane[l] = (struct lane){.bound = &bound[l], .owner = map[l], .verdict = {.status = STATUS_OK}};
         TRY(bound_open(&bound[l], w, kernel, variant->tune));
     }
     return 0;

@@ -15,7 +15,7 @@ bool lane_active(const struct lane *lane)
 
 void timer_tell(struct timer *timer, int lane, const char *what)
 {
-    if (timer->step_lane) *timer->step_lane = lane;
+    if (timer->step_owner) *timer->step_owner = lane < 0 ? -1 : timer->lane[lane].owner;
     if (timer->step) timer->step(timer->step_arg, what);
 }
 

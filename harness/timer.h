@@ -18,6 +18,7 @@ struct piece;                    /* a captured stretch of launches */
 
 struct lane {                    /* one kernel in the timer */
     struct bound   *bound;
+    int             owner;       /* who it is to whoever waits: see step_owner */
     struct piece  **piece;       /* one a chunk, captured when first needed */
     double          pilot_ns;    /* of one call, roughly; 0: not known yet */
     int             passes;      /* of the chunk inside one graph, where the ring is short */
@@ -36,9 +37,9 @@ struct timer {
     struct workload *w;
     struct timing    timing;
     uint64_t         seed;       /* of the order */
-    step_fn         *step;       /* told before each sample; arg and lane */
+    step_fn         *step;       /* told before each sample */
     void            *step_arg;
-    int             *step_lane;  /* set to the lane's number before step, where not NULL */
+    int             *step_owner; /* set to the lane's owner before step, where not NULL; lane -1 has owner -1 */
     int              placements; /* 0 counts as 1 */
     int            (*move)(void *arg, int placement);   /* puts the ring elsewhere; told before each placement but the first */
     void            *move_arg;

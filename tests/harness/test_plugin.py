@@ -74,6 +74,15 @@ def traced_processes_time_nothing(folder):
         expect(len(seen) == len(set(seen)) == processes, f"{command}: processes {seen}", done)
 
 
+def who_hangs_is_blamed(folder):
+    """Of two, the first is wrong and not timed; the other hangs as the only one that is."""
+    plugins = [word for name in ("baked_length", "hangs_late") for word in ("--plugin", os.path.join(PLANTED, name + ".so"))]
+    done = kbench("sweep", *plugins, "-k", "plugin/*", *SMALL, "--no-plots", "--timeout", "2", "--out", os.path.join(folder, "run"))
+    expect_exit(done, 1)
+    found = {row["kernel"]: row["status"] for row in read_rows(os.path.join(folder, "run"), every=True)}
+    expect(found == {"plugin/baked_length": "nan", "plugin/hangs_late": "timeout"}, f"{found}", done)
+
+
 def at_a_held_device(*words):
     """As while another run is on the host device, whose lock file this is."""
     place = "/run/lock" if os.access("/run/lock", os.W_OK) else "/tmp"
@@ -132,4 +141,5 @@ def replaced_during_a_run(folder):
     expect("replaced since this run began" in done.stderr, "no plug-in at all", done)
 
 
-main(changed_code_is_stale, has_a_name, traced_processes_time_nothing, a_run_is_of_one_code, replaced_during_a_run)
+main(changed_code_is_stale, has_a_name, traced_processes_time_nothing, who_hangs_is_blamed, a_run_is_of_one_code,
+     replaced_during_a_run)
