@@ -186,7 +186,7 @@ static void decide_all(struct worker *worker, int error, const char *what)
             decide(worker, v, verdict_of_error(&nobody, error, what));
 }
 
-static void send_profile(struct worker *worker, int32_t v, int error, const struct bound *bound, struct profile *profile)
+static void send_profile(struct worker *worker, int32_t v, int error, struct bound *bound, struct profile *profile)
 {
     if (error) text(profile->note, sizeof profile->note, "%s", verdict_of_error(bound, error, "profile").reason);
     worker_send(worker, MESSAGE_PROFILE, &v, sizeof v, profile, sizeof *profile);
