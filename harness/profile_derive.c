@@ -1,0 +1,34 @@
+/* What follows from counters and row: see profile.h. */
+#include "profile.h"
+
+#include <math.h>
+
+#include "machine.h"
+#include "row.h"
+
+double profile_flop(const struct row *row)
+{
+    return row_is_probe(row) ? NAN : row->flop;
+}
+
+struct derived profile_derive(const struct profile *p, const struct row *row, const struct machine *machine)
+{
+    const struct counters *c = &p->counters;
+    struct derived ret;
+    double flop = profile_flop(row);
+    double declared = row->workspace_B > 0 ? (double)row->workspace_B : 0;
+    double written = fmin(declared, fmax(0, c->l2_write_B - p->write_B));
+    bool in_dram = written > (double)machine->facts.l2_bytes;
+    double dram_B = c->dram_read_B + c->dram_write_B;
+    if (isnan(c->l2_write_B)) written = NAN;
+    ret.workspace_B = 2 * written;
+    ret.l2_reread = (c->l2_read_B - written) / p->read_B;
+    ret.dram_reread = (c->dram_read_B - (in_dram ? written : 0)) / p->read_B;
+    ret.why = in_dram && ret.dram_reread < 1 ? "dram_reread: the workspace is partly in L2" : "";
+    if (*ret.why) ret.dram_reread = NAN;   /* all of it was taken off, though some never came from DRAM */
+    ret.pct_read_ceiling = machine->ceilings.read_GBps > 0 ? 100 * dram_B / row->t_med_ns / machine->ceilings.read_GBps : NAN;
+    ret.pct_matrix_ceiling =
+        machine->ceilings.matrix_GFLOPs > 0 ? 100 * flop / row->t_med_ns / machine->ceilings.matrix_GFLOPs : NAN;
+    ret.flop_per_B = flop / (isnan(dram_B) ? row->bytes : dram_B);
+    return ret;
+}
