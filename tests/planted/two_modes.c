@@ -1,4 +1,4 @@
-/* Right, and of two times: each call waits half a millisecond more in every other 30 ms. */
+/* Right, and of two times: each call waits 2 ms more in 110 of 150 ms, so that no dozen of rounds sees one time alone. */
 #include "score.h"
 #include <time.h>
 
@@ -12,8 +12,8 @@ static double now_ns(void)
 static int launch(const struct call *c)
 {
     double begin = now_ns();
-    bool slow = (int64_t)(begin / 3e7) % 2;
-    while (slow && now_ns() < begin + 5e5) {}
+    bool slow = fmod(begin, 150e6) < 110e6;
+    while (slow && now_ns() < begin + 2e6) {}
     return score_all(c);
 }
 
