@@ -77,7 +77,8 @@ def traced_processes_time_nothing(folder):
 def who_hangs_is_blamed(folder):
     """Of two, the first is wrong and not timed; the other hangs as the only one that is."""
     plugins = [word for name in ("baked_length", "hangs_late") for word in ("--plugin", os.path.join(PLANTED, name + ".so"))]
-    done = kbench("sweep", *plugins, "-k", "plugin/*", *SMALL, "--no-plots", "--timeout", "2", "--out", os.path.join(folder, "run"))
+    done = kbench("sweep", *plugins, "-k", "plugin/*", *SMALL, "-a", "batch=1", "--rounds", "100", "--no-plots", "--timeout", "2",
+                  "--out", os.path.join(folder, "run"))
     expect_exit(done, 1)
     found = {row["kernel"]: row["status"] for row in read_rows(os.path.join(folder, "run"), every=True)}
     expect(found == {"plugin/baked_length": "nan", "plugin/hangs_late": "timeout"}, f"{found}", done)
