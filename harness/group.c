@@ -204,8 +204,7 @@ static void profile_lanes(struct worker *worker, struct timer *timer, const int 
         worker->variant = map[l];
         int error = profile_time(timer->lane[l].bound, tell_board, worker, &untraced_ns[l]);
         if (!error) continue;
-        *profile = (struct profile){.read_B = NAN, .write_B = NAN};
-        counters_clear(&profile->counters);
+        profile_clear(profile);
         send_profile(worker, map[l], error, timer->lane[l].bound, profile);
         timer->lane[l].verdict.status = STATUS_CRASH;   /* for what follows; its row has been sent */
     }

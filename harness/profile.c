@@ -255,6 +255,13 @@ static int count_calls(struct bound *bound, double call_ns, step_fn *step, void 
     return error;
 }
 
+void profile_clear(struct profile *p)
+{
+    memset(p, 0, sizeof *p);
+    counters_clear(&p->counters);
+    p->read_B = p->write_B = NAN;
+}
+
 int profile_time(struct bound *bound, step_fn *step, void *step_arg, double *ret_call_ns)
 {
     *ret_call_ns = NAN;
@@ -265,8 +272,7 @@ int profile_time(struct bound *bound, step_fn *step, void *step_arg, double *ret
 int profile_run(struct bound *bound, const char *name, double untraced_ns, double read_B, double write_B, step_fn *step,
     void *step_arg, struct profile *ret)
 {
-    memset(ret, 0, sizeof *ret);
-    counters_clear(&ret->counters);
+    profile_clear(ret);
     ret->read_B = read_B, ret->write_B = write_B;
     step(step_arg, "traced replays");
     TRY(trace_replays(bound, name, untraced_ns, ret));

@@ -16,6 +16,9 @@ struct profile {
     char             note[240];   /* why there is no trace; or empty */
 };
 
+/* Nothing traced, nothing counted. */
+void profile_clear(struct profile *);
+
 /* What a call takes on the ring, as rows are timed. Before the first profile_run of a process: once a tracer has been on, calls of
  * several kernels take up to a tenth longer in it, although it is off (`kbench doctor --floors` measures that). */
 int profile_time(struct bound *, step_fn *, void *step_arg, double *ret_call_ns);
