@@ -155,6 +155,9 @@ static int kinds_of(const int32_t *tune, int there) {
     return wanted[tune[PATH]] & there ? wanted[tune[PATH]] & there : BY_MMA & there;
 }
 
+/* Costs this close are alike: the model is no better than a percent. */
+static constexpr double CLOSE = 1.01;
+
 /* there: the set of kinds that there is code for. */
 static split_plan plan_of(const struct problem *p, const struct device *d, const int32_t *tune, int there) {
     const int64_t heads = p->dim[ATTN_HEADS];
@@ -174,7 +177,7 @@ static split_plan plan_of(const struct problem *p, const struct device *d, const
         for (int32_t splits = wish ? wish : 1; splits <= (wish ? wish : COMBINE_SPLITS); splits++) {
             const split_plan plan = {width, (int32_t)((heads + c.heads - 1) / c.heads), splits};
             const double cost = plan_cost(p, d, plan, merging_of(p, d, tune, c, plan) >= 0);
-            if (cost < least) {
+            if (cost < (plan.groups < best.groups ? CLOSE * least : least)) {  /* fewer groups gather the list fewer times */
                 least = cost;
                 best = plan;
             }
