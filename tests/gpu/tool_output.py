@@ -3,7 +3,7 @@ import collections
 import math
 import re
 
-from sanitizer_tool import short
+from sanitizer_tool import counted, reports_of, short
 
 KERNELS = ["attn/mma", "attn/splitk"]                          # the first is what a filter is for
 OWN = {"attn/mma": "attn_mma", "attn/splitk": "attn_splitk"}   # what their launches' names begin with
@@ -12,6 +12,7 @@ LONG_US = 10
 RANGE = re.compile(r"attn/\w+ \w+=[^\0-\x1f\x7f-\xff<>\"]*", re.ASCII)
 LAUNCH = re.compile(r"^  (\S.*?) \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\), Context ")
 DUMPED = re.compile(r"^=+ Launch #\d+(?:.*\(filtered: (.*)\))?")
+MANGLED = re.compile(r"^_ZL?(\d+)")
 PER_US = {"n": 1e-3, "u": 1, "m": 1e3, "s": 1e6}               # ns or nsecond
 
 # One launch that a tool shows: its kernel, the ranges around it, MHz and us where they were counted; why it was left out, or None.
@@ -39,6 +40,12 @@ def launches_of_ncu(text):
             for one in found]
 
 
+def unmangled(name):
+    """Of a symbol its function's own name, of all else nothing else than it is."""
+    begins = MANGLED.match(name)
+    return name[begins.end():][:int(begins.group(1))] if begins else name
+
+
 def launches_of_sanitizer(text):
     """Those that --dump-kernel-launches tells, also of what a filter left out."""
     found, filtered = [], None
@@ -47,8 +54,15 @@ def launches_of_sanitizer(text):
         if begins:
             filtered = begins.group(1) or ("" if "filtered" in line else None)
         elif kernel:
-            found.append(Launch(short(kernel.group(1)), [], math.nan, math.nan, filtered))
+            found.append(Launch(unmangled(short(kernel.group(1))), [], math.nan, math.nan, filtered))
     return found
+
+
+def reports_beside_launches(text, launches):
+    """How many reports a sanitizer says there were; None: it says nothing. Newer versions count each launch that they tell, too."""
+    said, told = counted(text), len(launches or [])
+    printed = sum(not report.says.startswith("Launch #") for report in reports_of(text)[0])
+    return said if said is None or said < told else max(said - told, printed)
 
 
 def its_own(launch, kernel):
@@ -65,8 +79,10 @@ def left_kernels(launches):
     return collections.Counter(one.kernel for one in launches if one.filtered is None)
 
 
-def shown(tool, form, launches, ranges):
+def shown(tool, form, launches, ranges, are_all):
     """What is wrong with what a tool shows, or "". launches None: this version does not tell them."""
+    if tool == "nsys" and not are_all:
+        return "" if any(name.startswith(f"{kernel} ") for kernel in KERNELS for name in ranges) else "no range of any kernel"
     if tool == "nsys":
         missing = [kernel for kernel in KERNELS if not any(name.startswith(kernel + " ") for name in ranges)]
         return f"no range of {missing[0]}" if missing else ""

@@ -5,7 +5,8 @@ usage: tools.py PROGRAM [--out DIR] [--csv FILE] [--tools ncu,memcheck,nsys] [--
 Checks two attention kernels (and the probe beside them) behind ncu, compute-sanitizer's memcheck and nsys: `all`, and `filtered`,
 with an NVTX filter for one kernel's range, where the tool has one. Writes a table, a line for each tool and form. It is right where
     both kernels are checked and right, the program ends with 0, and memcheck reports nothing
-    ncu and nsys show the ranges that name kernel and problem; ncu has the kernel's own launches in its own range
+    ncu and nsys show the ranges that name kernel and problem (one of them where nsys' recorder has no importer beside it, since it
+    packs the others); ncu has the kernel's own launches in its own range
     the filter leaves the kernel and no launch of another range
     clocks are untouched: nvidia-smi, where there is one, says the same of their setting before and after, and launches of 10 us
     and more ran under ncu at 0.97 of the clock that `doctor` saw, or faster
@@ -29,7 +30,7 @@ import time
 import sanitizer_tool
 from sanitizers import checked
 from tool_output import (CYCLES, DURATION, KERNELS, RANGE, clock, launches_of_ncu, launches_of_sanitizer, left_kernels,
-                         only_its_range, shown)
+                         only_its_range, reports_beside_launches, shown)
 
 LARGE = ["heads=64", "batch=64", "ctx=128K"]
 SMALL = ["heads=64", "batch=2", "ctx=512"]                     # a sanitizer slows kernels a hundredfold
@@ -64,18 +65,19 @@ def output(words, timeout):
 
 
 def ranges_of_nsys(options, base):
-    """Names that its file holds: as its own report tells them, or as they stand in what a recorder without one has left."""
+    """Names that its file holds, and whether these are all: as its own report tells them, or as they stand in what a recorder
+    without one has left, which packs a name that is like an earlier one."""
     for path in sorted(glob.glob(glob.escape(base) + ".*")):
         if path.endswith(".nsys-rep"):
             code, text = output([options.nsys, "stats", "--force-export", "true", "--report", "nvtx_sum", "--format", "csv", path],
                                 options.timeout)
             if code == 0 and RANGE.search(text):
-                return RANGE.findall(text)
+                return RANGE.findall(text), True
         with open(path, "rb") as file:
             found = RANGE.findall(file.read().decode("latin-1"))
         if found:
-            return found
-    return []
+            return found, False
+    return [], True
 
 
 def clocks(options):
@@ -101,15 +103,15 @@ def touched(line, doctor_mhz):
     return ""
 
 
-def verdict(line, text, launches, ranges):
+def verdict(line, text, launches, ranges, are_all):
     if line["exit"] is None:
         return "hangs"
     if line["exit"] or line["checked"] != len(KERNELS):
         return f"exit {line['exit']}, {line['checked']} of {len(KERNELS)} kernels right"
-    reports = sanitizer_tool.counted(text) if line["tool"] == "memcheck" else 0
+    reports = reports_beside_launches(text, launches) if line["tool"] == "memcheck" else 0
     if reports != 0:
         return "no summary" if reports is None else f"{reports} reports"
-    return shown(line["tool"], line["form"], launches, ranges) or touched(line, float(line["doctor_MHz"] or "nan")) or "ok"
+    return shown(line["tool"], line["form"], launches, ranges, are_all) or touched(line, float(line["doctor_MHz"] or "nan")) or "ok"
 
 
 def wraps(options, tool, form):
@@ -146,13 +148,13 @@ def run(options, tool, form):
     with open(os.path.join(options.out, f"{tool}-{form}.txt"), "w", encoding="utf-8") as file:
         file.write(f"$ {shlex.join([*words, '--wrap', wrap])}\n{text}\nexit {line['exit']}\n")
     launches = launches_of_ncu(text) if tool == "ncu" else launches_of_sanitizer(text) if tells else None
-    ranges = ranges_of_nsys(options, os.path.join(options.out, "nsys")) if tool == "nsys" else [
-        name for one in launches or [] for name in one.ranges]
+    ranges, are_all = ranges_of_nsys(options, os.path.join(options.out, "nsys")) if tool == "nsys" else (
+        [name for one in launches or [] for name in one.ranges], True)
     line["checked"] = sum(min(checked(text, kernel, True), 1) for kernel in KERNELS)
     line["mhz"] = clock(launches or [])
-    line["verdict"] = verdict(line, text, launches, ranges)
+    line["verdict"] = verdict(line, text, launches, ranges, are_all)
     line["kernel_MHz"] = "" if math.isnan(line["mhz"]) else f"{line['mhz']:.0f}"
-    line["ranges"] = " | ".join(dict.fromkeys(ranges))
+    line["ranges"] = " | ".join(dict.fromkeys(ranges)) + ("" if are_all else " | others are packed")
     if launches is not None:
         left = left_kernels(launches)
         line.update(launches=sum(left.values()), filtered=len(launches) - sum(left.values()),

@@ -503,12 +503,13 @@ if sys.argv[1] == "--version":
 if sys.argv[1] == "--help":
     sys.exit(print("--tool" if "old" in says else "--nvtx arg --nvtx-include arg --dump-kernel-launches"))
 filtered = "--nvtx-include" in sys.argv
-for i, kernel in enumerate(["hash_kernel(int)", "void attn_mma<2>(int)", "attn_splitk(int)"]) if "old" not in says else []:
+kernels = ["_Z11hash_kernelPKmmPy", "void attn_mma<2>(int)", "_ZL11attn_splitkILi2EEvi"] if "old" not in says else []
+for i, kernel in enumerate(kernels):
     left_out = filtered and "splitk" in kernel and "loose" not in says
     print(f"========= Launch #{i}" + (" (filtered: not in NVTX include list)" if left_out else ""))
     print(f"=========   Kernel: {kernel}\\n=========   Grid:   (1, 1, 1)")
 if "silent" not in says:
-    print(f"========= ERROR SUMMARY: {2 if 'reports' in says else 0} errors")
+    print(f"========= ERROR SUMMARY: {2 * ('reports' in says) + len(kernels) * ('counts' in says)} errors")
 """
 NSYS = PYTHON + """
 import os, sys
@@ -519,8 +520,8 @@ if sys.argv[1] == "stats":
     print('Time,Range\\n1,":attn/mma batch=64,ctx=128K pair=0"\\n1,":attn/splitk batch=64 splits=0;path=0"')
     sys.exit(1 if "raw" in says else 0)
 with open(sys.argv[sys.argv.index("-o") + 1] + (".qdstrm" if "raw" in says else ".nsys-rep"), "wb") as file:
-    file.write(b"\\x01\\xffattn/mma batch=64,ctx=128K pair=0\\x07\\x00")
-    file.write(b"" if "one" in says else b"\\x12attn/splitk batch=64 x=0")
+    file.write(b"" if "none" in says else b"\\x01\\xffattn/mma batch=64,ctx=128K pair=0\\x07\\x00")
+    file.write(b"attn/mma,attn/splitk" if "none" in says else b"\\x12attn/splitk batch=64 x=0")
 """
 SMI = """#!/bin/sh
 case $* in *clocks.applications*) [ -z "$old_smi" ] || exit 2; set="1980 MHz, 1980 MHz" ;; *) set="1980 MHz" ;; esac
@@ -563,7 +564,11 @@ def tools_behind_wrap(folder):
     done, rows = wrapped(folder, "--tools", "ncu", says="ns", old_smi="1")
     expect(rows["ncu", "all"]["kernel_MHz"] == "2002" and "applications" not in rows["ncu", "all"]["before"], f"{rows}", done)
     done, rows = wrapped(folder, "--tools", "nsys", says="raw")
-    expect(done.returncode == 0 and rows["nsys", "all"]["ranges"].endswith("| attn/splitk batch=64 x=0"), f"{rows}", done)
+    expect(done.returncode == 0 and rows["nsys", "all"]["ranges"].endswith("| attn/splitk batch=64 x=0 | others are packed"),
+           f"{rows}", done)
+    done, rows = wrapped(folder, "--tools", "memcheck", says="counts")
+    expect([row["verdict"] for row in rows.values()] == ["ok", "ok"], f"launches are reports: {rows}", done)
+    expect(rows["memcheck", "filtered"]["kernels"] == "hash_kernel:1 attn_mma:1", f"{rows}", done)
     done, rows = wrapped(folder, "--tools", "memcheck", says="old")
     expect(done.returncode == 0 and [row["verdict"] for row in rows.values()] == ["ok", "not there"], f"{rows}", done)
 
@@ -586,9 +591,10 @@ def broken_promises_are_told(folder):
                            ("lost", ("ncu", "filtered"), "no launch of attn/mma"),
                            ("loose", ("ncu", "filtered"), "the filter leaves launches of other ranges"),
                            ("loose", ("memcheck", "filtered"), "the filter leaves launches of other ranges"),
-                           ("reports", ("memcheck", "all"), "2 reports"), ("silent", ("memcheck", "all"), "no summary"),
+                           ("reports", ("memcheck", "all"), "2 reports"), ("reports counts", ("memcheck", "all"), "2 reports"),
+                           ("silent", ("memcheck", "all"), "no summary"),
                            ("wrong", ("nsys", "all"), "exit 1, 1 of 2 kernels right"), ("fails", ("ncu", "all"), "exit 1, 2 of 2"),
-                           ("raw one", ("nsys", "all"), "no range of attn/splitk")):
+                           ("raw none", ("nsys", "all"), "no range of attn/mma")):
         done, rows = wrapped(folder, "--tools", key[0], says=says)
         expect(done.returncode == 1 and rows[key]["verdict"].startswith(why) and "FAILED: " in done.stdout, f"{says}: {rows}", done)
     done, rows = wrapped(folder, "--tools", "ncu", sets="sets")
