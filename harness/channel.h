@@ -56,20 +56,23 @@ struct job {
     double          reference_s;             /* of the CPU for the references of the problem */
     bool            check, time;
     bool            profile;                 /* what was timed is traced and counted, too */
-    bool            loaded;                  /* timed before and after the tracer was on; time is true, too */
+    bool            loaded;                  /* timed before the tracer, with it, and after it was on; time is true, too */
     bool            once;                    /* under --wrap: one launch, no time */
     bool            decided[MAX_VARIANTS];   /* verdicts of an earlier worker on the same group */
     struct verdict  verdict[MAX_VARIANTS];
 };
 
-enum { LOADED_BEFORE = 2, LOADED_BLOCKS = 3 };
+/* What is in the process: nothing, twice; the tracer, which has never been on; a tracer that has been on and is off. */
+enum { LOADED_FIRST, LOADED_AGAIN, LOADED_OFF, LOADED_TRACED, LOADED_BLOCKS };
 
-/* One variant before the tracer was loaded, twice, and with it loaded but off. */
+/* One variant in these blocks of rounds, one after another. */
 struct loaded {
     double  ns[LOADED_BLOCKS];               /* of a call, median of a block of rounds; NaN: not timed */
     int32_t disturbed;                       /* blocks in which other work was seen */
     char    why[240];                        /* why there is no tracer, or "" */
 };
+
+#define NOT_LOADED {.ns = {NAN, NAN, NAN, NAN}}
 
 struct done {
     double prepare_s, check_s, ring_s, timed_s, total_s;   /* untimed work: all but timed_s */

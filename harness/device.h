@@ -58,6 +58,9 @@ struct counters;
 struct cupti;
 
 struct trace_ops {
+    /* The profiling library is in the process and all of it is off, as it is until begin or count, which do that, too. 0, or
+     * non-zero and why. NULL, as begin, where the engine has no tracer. */
+    int  (*load)(struct dev *, char *ret_why, size_t size);
     /* Everything that runs on the device from begin to end becomes a record of ret. 0, or non-zero and why. */
     int  (*begin)(struct dev *, char *ret_why, size_t size);
     int  (*end)(struct dev *, struct recording *ret, char *ret_why, size_t size);

@@ -64,8 +64,8 @@ static bool measure(struct supervisor *sv, const struct group *group, int from, 
     return all;
 }
 
-/* Each before and after the tracer, which stays in the process: the next group begins in another. The problem is that of the last
- * repeat, so that its references are there. */
+/* Each before, with and after the tracer, which stays in the process: the next group begins in another. The problem is that of the
+ * last repeat, so that its references are there. */
 static void measure_loaded(struct supervisor *sv, const struct group *group, int from, int to, struct floor *floor, char *ret_why,
     size_t size)
 {
@@ -88,7 +88,7 @@ static void begin_floors(struct learnt *learnt, const struct group *group, int f
     learnt->floor = must_grow(learnt->floor, (size_t)(learnt->n + to - from), sizeof *learnt->floor);
     for (int v = from; v < to; v++) {
         struct floor *floor = &learnt->floor[learnt->n + v - from];
-        *floor = (struct floor){.loaded.ns = {NAN, NAN, NAN}};
+        *floor = (struct floor){.loaded = NOT_LOADED};
         row_clear(&floor->row);
         identify_row(&floor->row, group, v, registry, cli);
     }

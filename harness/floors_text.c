@@ -17,22 +17,27 @@ static double longer_pct(double ns, double than_ns)
 
 double floor_loaded_pct(const struct floor *floor)
 {
-    return longer_pct(floor->loaded.ns[LOADED_BEFORE], floor->loaded.ns[LOADED_BEFORE - 1]);
+    return longer_pct(floor->loaded.ns[LOADED_OFF], floor->loaded.ns[LOADED_AGAIN]);
+}
+
+double floor_traced_pct(const struct floor *floor)
+{
+    return longer_pct(floor->loaded.ns[LOADED_TRACED], floor->loaded.ns[LOADED_AGAIN]);
 }
 
 double floor_again_pct(const struct floor *floor)
 {
-    return longer_pct(floor->loaded.ns[1], floor->loaded.ns[0]);
+    return longer_pct(floor->loaded.ns[LOADED_AGAIN], floor->loaded.ns[LOADED_FIRST]);
 }
 
 void floors_head(FILE *out)
 {
     fprintf(out, "noise floors: the same kernel twice in one group, largest difference of the\nmedians of %d x %d rounds\n",
         FLOOR_REPEATS, FLOOR_ROUNDS);
-    fprintf(out, "loaded: how much longer once the tracer has been on and is off again, median of\n"
-        "%d rounds over that of the %d before; again: those over %d still earlier ones\n",
-        FLOOR_ROUNDS, FLOOR_ROUNDS, FLOOR_ROUNDS);
-    fprintf(out, "  %8s  %10s  %10s\n", "floor", "loaded", "again");
+    fprintf(out, "of a process without a tracer, medians of %d rounds: again, how much longer the\n"
+        "second such block is than the first; loaded, with the tracer's library there\n"
+        "but off; traced, once the tracer has been on and is off again\n", FLOOR_ROUNDS);
+    fprintf(out, "  %8s  %10s  %10s  %10s\n", "floor", "again", "loaded", "traced");
 }
 
 static int put_pct(FILE *out, double pct)
@@ -47,8 +52,9 @@ void floors_line(FILE *out, const struct floor *floor, const struct group *group
     text(words, sizeof words, "%s  %s%s", floor->row.kernel, group_text(group, what, sizeof what),
         floor->disturbed || floor->loaded.disturbed ? "  (not quiet)" : "");
     int column = fprintf(out, "  %6.3f %%  ", floor->pct);
-    column += put_pct(out, floor_loaded_pct(floor));
     column += put_pct(out, floor_again_pct(floor));
+    column += put_pct(out, floor_loaded_pct(floor));
+    column += put_pct(out, floor_traced_pct(floor));
     wrap_words(out, WIDTH, column, column + 2, words);
     fflush(out);
 }
@@ -69,13 +75,16 @@ static double floor_pct(const struct floor *floor)
 
 void floors_worst(FILE *out, const struct floor *floor, int n, const char *why)
 {
-    const struct floor *worst = farthest(floor, n, floor_pct), *loaded = farthest(floor, n, floor_loaded_pct),
-        *again = farthest(floor, n, floor_again_pct);
+    double (*const pct[])(const struct floor *) = {floor_again_pct, floor_loaded_pct, floor_traced_pct};
+    const char *const name[] = {"again", "loaded", "traced"};
+    const struct floor *worst = farthest(floor, n, floor_pct);
     char words[400];
     if (worst) fprintf(out, "worst: %.3f %% (%s)\n", worst->pct, worst->row.kernel);
-    if (loaded) fprintf(out, "worst loaded: %+.3f %% (%s)\n", floor_loaded_pct(loaded), loaded->row.kernel);
-    if (again) fprintf(out, "worst again: %+.3f %% (%s)\n", floor_again_pct(again), again->row.kernel);
-    if (*why) wrap_words(out, WIDTH, 0, 2, text(words, sizeof words, "loaded: not measured%s: %s", loaded ? " of all" : "", why));
+    for (int i = 0; i < COUNT(pct); i++) {
+        worst = farthest(floor, n, pct[i]);
+        if (worst) fprintf(out, "worst %s: %+.3f %% (%s)\n", name[i], pct[i](worst), worst->row.kernel);
+    }
+    if (*why) wrap_words(out, WIDTH, 0, 2, text(words, sizeof words, "tracer: not measured%s: %s", worst ? " of all" : "", why));
 }
 
 static void put_real(cJSON *to, const char *key, double value)
@@ -100,8 +109,9 @@ static void put_floor(cJSON *rows, const struct floor *floor)
     cJSON_AddNumberToObject(row, "disturbed", floor->disturbed);
     ratios = cJSON_AddArrayToObject(row, "ratios");
     for (int i = 0; i < floor->n; i++) cJSON_AddItemToArray(ratios, cJSON_CreateRaw(real_text(floor->ratio[i], digits)));
-    put_real(row, "loaded_pct", floor_loaded_pct(floor));
     put_real(row, "again_pct", floor_again_pct(floor));
+    put_real(row, "loaded_pct", floor_loaded_pct(floor));
+    put_real(row, "traced_pct", floor_traced_pct(floor));
     cJSON_AddNumberToObject(row, "loaded_disturbed", floor->loaded.disturbed);
     cJSON_AddItemToArray(rows, row);
 }

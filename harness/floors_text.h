@@ -13,12 +13,13 @@ struct floor {
     double        ratio[FLOOR_REPEATS];  /* of the medians of the two copies */
     int           disturbed;             /* repeats in which other work was seen */
     double        pct;                   /* the largest of them */
-    struct loaded loaded;                /* without copies: before and after the tracer */
+    struct loaded loaded;                /* without copies: before, with and after the tracer */
 };
 
-/* By how many per cent a call takes longer with the tracer loaded but off; NaN: not measured. */
+/* By how many per cent a call takes longer with the tracer loaded but off, and once it has been on; NaN: not measured. */
 double floor_loaded_pct(const struct floor *);
-/* The same of the two blocks before it: what time alone changes. */
+double floor_traced_pct(const struct floor *);
+/* The same of the two blocks before: what time alone changes. */
 double floor_again_pct(const struct floor *);
 
 void  floors_head(FILE *);

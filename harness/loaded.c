@@ -56,12 +56,14 @@ int loaded_run(struct timer *timer, int *ret_lane, struct loaded *ret)
     char why[sizeof ret->why] = "";
     timer->placements = 1;
     timer->warm_s = WARM_S;
-    for (int l = 0; l < timer->n_lanes; l++) ret[l] = (struct loaded){.ns = {NAN, NAN, NAN}};
-    if (!timer->dev->trace->begin) text(why, sizeof why, "this engine has no tracer: its calls are profiled by the clock alone");
+    for (int l = 0; l < timer->n_lanes; l++) ret[l] = (struct loaded)NOT_LOADED;
+    if (!timer->dev->trace->load) text(why, sizeof why, "this engine has no tracer: its calls are profiled by the clock alone");
     if (timer->dev->cupti) text(why, sizeof why, "the tracer has been on in this process: there is no time before it any more");
-    for (int block = 0; block < LOADED_BEFORE && !*why; block++) TRY(time_block(timer, block, ret_lane, ret));
-    if (!*why) TRY(trace_lanes(timer, ret_lane, why, sizeof why));
-    if (!*why) TRY(time_block(timer, LOADED_BEFORE, ret_lane, ret));
+    for (int block = LOADED_FIRST; block < LOADED_BLOCKS && !*why; block++) {
+        if (block == LOADED_OFF && timer->dev->trace->load(timer->dev, why, sizeof why)) break;
+        if (block == LOADED_TRACED) TRY(trace_lanes(timer, ret_lane, why, sizeof why));
+        if (!*why) TRY(time_block(timer, block, ret_lane, ret));
+    }
     for (int l = 0; l < timer->n_lanes; l++) text(ret[l].why, sizeof ret[l].why, "%s", why);
     return 0;
 }

@@ -1,12 +1,12 @@
-/* What a tracer costs that is loaded but off: the same kernels in the same process, before it is loaded and after it was on. */
+/* What a tracer costs that is off: the same kernels in the same process, before it is loaded, with it there and after it was on. */
 #ifndef KBENCH_LOADED_H
 #define KBENCH_LOADED_H
 
 #include "timer.h"
 
-/* Three runs of the timer over the ring as it lies, all cut alike and with graphs of their own: two before the tracer, whose ratio
- * is what time alone changes; then each lane is traced and the tracer let go, as for a profile; and one after. Without a tracer
- * ret->why has words and the last, or all, are not timed; so where it has been on in this process before.
+/* Four runs of the timer over the ring as it lies, all cut alike and with graphs of their own: two before the tracer, whose ratio
+ * is what time alone changes; one with it loaded; then each lane is traced and the tracer let go, as for a profile; and one after.
+ * Without a tracer ret->why has words and the last ones, or all, are not timed; so where it has been on in this process before.
  * ret: one a lane. 0 or a device error; *ret_lane says whose. Lanes are left as by the last run. */
 int loaded_run(struct timer *, int *ret_lane, struct loaded *ret);
 

@@ -66,6 +66,6 @@ void outcome_loaded(const struct group *group, const void *body, size_t size, st
 
 void outcome_clear(struct outcome *ret)
 {
-    *ret = (struct outcome){.loaded = {.ns = {NAN, NAN, NAN}}};
+    *ret = (struct outcome){.loaded = NOT_LOADED};
     row_clear(&ret->row);
 }

@@ -4,7 +4,7 @@
 
 #include "base.h"
 
-static int need_cupti(struct dev *dev, char *ret_why, size_t size)
+static int load(struct dev *dev, char *ret_why, size_t size)
 {
     if (!dev->cupti) dev->cupti = cupti_open(ret_why, size);
     return dev->cupti ? 0 : -1;
@@ -12,7 +12,7 @@ static int need_cupti(struct dev *dev, char *ret_why, size_t size)
 
 static int begin(struct dev *dev, char *ret_why, size_t size)
 {
-    TRY(need_cupti(dev, ret_why, size));
+    TRY(load(dev, ret_why, size));
     return cupti_trace_begin(dev->cupti, ret_why, size);
 }
 
@@ -24,8 +24,8 @@ static int end(struct dev *dev, struct recording *ret, char *ret_why, size_t siz
 static int count(struct dev *dev, enqueue_fn *enqueue, void *arg, struct counters *ret)
 {
     counters_clear(ret);
-    TRY(need_cupti(dev, ret->why, sizeof ret->why));
+    TRY(load(dev, ret->why, sizeof ret->why));
     return cupti_count(dev->cupti, dev->machine.ordinal, enqueue, arg, ret);
 }
 
-const struct trace_ops cuda_trace = {.begin = begin, .end = end, .count = count};
+const struct trace_ops cuda_trace = {.load = load, .begin = begin, .end = end, .count = count};

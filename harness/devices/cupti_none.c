@@ -6,7 +6,7 @@
 
 static const char why_not[] = "this build has no CUPTI: install the toolkit's cuda-cupti-dev package and rebuild";
 
-static int begin(struct dev *dev, char *ret_why, size_t size)
+static int load(struct dev *dev, char *ret_why, size_t size)
 {
     (void)dev;
     text(ret_why, size, "%s", why_not);
@@ -21,4 +21,4 @@ static int count(struct dev *dev, enqueue_fn *enqueue, void *arg, struct counter
     return -1;
 }
 
-const struct trace_ops cuda_trace = {.begin = begin, .count = count};
+const struct trace_ops cuda_trace = {.load = load, .begin = load, .count = count};

@@ -14,9 +14,9 @@
 #include "floors_text.h"
 #include "noise_floors.h"
 
-static struct floor floor_of(const char *kernel, double pct, double first, double second, double after)
+static struct floor floor_of(const char *kernel, double pct, double first, double second, double loaded, double after)
 {
-    struct floor ret = {.n = 1, .ratio = {1 + pct / 100}, .pct = pct, .loaded = {.ns = {first, second, after}}};
+    struct floor ret = {.n = 1, .ratio = {1 + pct / 100}, .pct = pct, .loaded = {.ns = {first, second, loaded, after}}};
     row_clear(&ret.row);
     text(ret.row.op, sizeof ret.row.op, "mix");
     text(ret.row.kernel, sizeof ret.row.kernel, "%s", kernel);
@@ -34,26 +34,28 @@ static void words_of_worst(const struct floor *floor, int n, const char *why, ch
 static void against_the_block_before(void **state)
 {
     (void)state;
-    struct floor floor = floor_of("mix/a", 0.1, 1000, 1010, 1005.96);
+    struct floor floor = floor_of("mix/a", 0.1, 1000, 1010, 1015.05, 1005.96);
     assert_true(fabs(floor_again_pct(&floor) - 1) < 1e-9);
-    assert_true(fabs(floor_loaded_pct(&floor) + 0.4) < 1e-9);
-    floor.loaded.ns[2] = NAN;
-    assert_true(isnan(floor_loaded_pct(&floor)) && !isnan(floor_again_pct(&floor)));
+    assert_true(fabs(floor_loaded_pct(&floor) - 0.5) < 1e-9);
+    assert_true(fabs(floor_traced_pct(&floor) + 0.4) < 1e-9);
+    floor.loaded.ns[LOADED_TRACED] = NAN;
+    assert_true(isnan(floor_traced_pct(&floor)) && !isnan(floor_loaded_pct(&floor)) && !isnan(floor_again_pct(&floor)));
 }
 
 static void worst_with_its_sign(void **state)
 {
     (void)state;
     char words[600];
-    struct floor floor[] = {floor_of("mix/a", 0.2, 1000, 1001, 1002), floor_of("mix/b", 0.1, 1000, 1000, 997),
-        floor_of("mix/c", 0.3, NAN, NAN, NAN)};
+    struct floor floor[] = {floor_of("mix/a", 0.2, 1000, 1001, 1003.003, 1002),
+        floor_of("mix/b", 0.1, 1000, 1000, 1001, 997), floor_of("mix/c", 0.3, NAN, NAN, NAN, NAN)};
     words_of_worst(floor, 3, "", words, sizeof words);
-    assert_string_equal(words, "worst: 0.300 % (mix/c)\nworst loaded: -0.300 % (mix/b)\nworst again: +0.100 % (mix/a)\n");
+    assert_string_equal(words, "worst: 0.300 % (mix/c)\nworst again: +0.100 % (mix/a)\nworst loaded: +0.200 % (mix/a)\n"
+        "worst traced: -0.300 % (mix/b)\n");
     words_of_worst(floor, 3, "no CUPTI", words, sizeof words);
-    assert_non_null(strstr(words, "worst loaded: -0.300 % (mix/b)\n"));
-    assert_non_null(strstr(words, "\nloaded: not measured of all: no CUPTI\n"));
+    assert_non_null(strstr(words, "worst traced: -0.300 % (mix/b)\n"));
+    assert_non_null(strstr(words, "\ntracer: not measured of all: no CUPTI\n"));
     words_of_worst(&floor[2], 1, "no CUPTI", words, sizeof words);
-    assert_string_equal(words, "worst: 0.300 % (mix/c)\nloaded: not measured: no CUPTI\n");
+    assert_string_equal(words, "worst: 0.300 % (mix/c)\ntracer: not measured: no CUPTI\n");
     words_of_worst(floor, 0, "", words, sizeof words);
     assert_string_equal(words, "");
 }
@@ -62,13 +64,14 @@ static void file_has_null_for_nothing(void **state)
 {
     (void)state;
     struct machine machine = {.name = "H200", .uuid = "GPU-1"};
-    struct floor floor[] = {floor_of("mix/a", 0.2, 1000, 1000, 1002), floor_of("mix/b", 0.1, 1000, 1000, NAN)};
+    struct floor floor[] = {floor_of("mix/a", 0.2, 1000, 1000, 1001, 1002), floor_of("mix/b", 0.1, 1000, 1000, NAN, NAN)};
     char *json = floors_json(&machine, floor, 2, "held");
     cJSON *root = cJSON_Parse(json), *rows = cJSON_GetObjectItem(root, "rows");
     const cJSON *a = cJSON_GetArrayItem(rows, 0), *b = cJSON_GetArrayItem(rows, 1);
-    assert_true(fabs(cJSON_GetNumberValue(cJSON_GetObjectItem(a, "loaded_pct")) - 0.2) < 1e-9);
+    assert_true(fabs(cJSON_GetNumberValue(cJSON_GetObjectItem(a, "loaded_pct")) - 0.1) < 1e-9);
+    assert_true(fabs(cJSON_GetNumberValue(cJSON_GetObjectItem(a, "traced_pct")) - 0.2) < 1e-9);
     assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(a, "again_pct")) == 0);
-    assert_true(cJSON_IsNull(cJSON_GetObjectItem(b, "loaded_pct")));
+    assert_true(cJSON_IsNull(cJSON_GetObjectItem(b, "loaded_pct")) && cJSON_IsNull(cJSON_GetObjectItem(b, "traced_pct")));
     assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(root, "loaded_why")), "held");
     struct noise_floors floors = {0};
     assert_int_equal(noise_floors_parse(json, "H200", &floors), 0);   /* what a gate takes of it is the floor, as ever */

@@ -1,4 +1,4 @@
-/* Before and after a tracer on a fake device, whose calls take longer for good once its tracer has been on. */
+/* Before, with and after a tracer on a fake device, whose calls take longer where it is loaded, and more once it has been on. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,8 +24,9 @@ struct fake {
     struct dev    dev;
     struct graph *capturing;
     double        left_behind;     /* by a tracer: a call takes so many times as long */
-    bool          on, refuses, loses, blind, breaks;
-    int           begun, ended, graphs, timed, timed_before_trace, replays_traced;
+    bool          on, refuses, loses, blind, breaks, not_there;
+    int           loads, begun, ended, graphs, timed, timed_before_load, timed_before_trace, replays_traced;
+    double        loaded;          /* what it costs to have it there */
 };
 
 static struct fake *fake_of(struct dev *dev) { return (struct fake *)dev; }
@@ -72,13 +73,21 @@ static int time_graphs(struct dev *dev, struct graph *const *graph, int n, doubl
     *ret = 0;
     for (int i = 0; i < n; i++) {
         assert_int_equal(graph[i]->traced_before, fake->begun);
-        *ret += graph[i]->ns * (fake->ended ? fake->left_behind : 1);
+        *ret += graph[i]->ns * (fake->ended ? fake->left_behind : fake->loads ? fake->loaded : 1);
     }
     return 0;
 }
 
 static int sync_nothing(struct dev *dev) { return (void)dev, 0; }
 static double no_clock(struct dev *dev) { return (void)dev, NAN; }
+
+static int trace_load(struct dev *dev, char *why, size_t size)
+{
+    struct fake *fake = fake_of(dev);
+    assert_false(fake->on);
+    if (!fake->loads++) fake->timed_before_load = fake->timed;
+    return fake->not_there ? (text(why, size, "no such library"), -1) : 0;
+}
 
 static int trace_begin(struct dev *dev, char *why, size_t size)
 {
@@ -105,7 +114,7 @@ static int trace_end(struct dev *dev, struct recording *ret, char *why, size_t s
 
 static const struct dev_ops fake_ops = {.capture = capture, .replay = replay, .drop = drop, .time = time_graphs,
     .sync = sync_nothing, .clock_MHz = no_clock};
-static const struct trace_ops tracer = {.begin = trace_begin, .end = trace_end}, no_tracer = {.begin = NULL};
+static const struct trace_ops tracer = {.load = trace_load, .begin = trace_begin, .end = trace_end}, no_tracer = {.load = NULL};
 
 struct bench {
     struct fake     fake;
@@ -141,7 +150,7 @@ static struct bench *bench_new(const struct trace_ops *trace)
 {
     struct bench *b = must_alloc(1, sizeof *b);
     b->fake = (struct fake){.dev = {.ops = &fake_ops, .trace = trace, .machine = {.engine = CUDA}, .sample_s = 0.002},
-        .left_behind = 1.5};
+        .left_behind = 1.5, .loaded = 1.25};
     b->fake.dev.stream = (struct CUstream_st *)&b->fake;
     b->w = (struct workload){.dev = &b->fake.dev, .sets = SETS, .ring = must_alloc(SETS * MAX_TENSORS, sizeof(struct arg))};
     b->kernel = (struct kernel){.promises = PROBE, .launch = launch};   /* the fake computes no outputs to compare */
@@ -179,13 +188,15 @@ static void sees_what_a_tracer_leaves(void **state)
         assert_string_equal(b->loaded[l].why, "");
         assert_int_equal(b->loaded[l].disturbed, 0);
         assert_true(fabs(b->loaded[l].ns[0] / call_ns[l] - 1) < 1e-9 && fabs(b->loaded[l].ns[1] / call_ns[l] - 1) < 1e-9);
-        assert_true(fabs(b->loaded[l].ns[2] / call_ns[l] - 1.5) < 1e-9);
+        assert_true(fabs(b->loaded[l].ns[LOADED_OFF] / call_ns[l] - 1.25) < 1e-9);
+        assert_true(fabs(b->loaded[l].ns[LOADED_TRACED] / call_ns[l] - 1.5) < 1e-9);
         assert_int_equal(b->lane[l].n, ROUNDS);
     }
     assert_int_equal(b->fake.begun, LANES);
     assert_int_equal(b->fake.ended, LANES);
     assert_int_equal(b->fake.replays_traced, LANES);
-    assert_int_equal(b->fake.timed_before_trace, LOADED_BEFORE * ROUNDS * LANES);
+    assert_int_equal(b->fake.timed_before_load, LOADED_OFF * ROUNDS * LANES);
+    assert_int_equal(b->fake.timed_before_trace, LOADED_TRACED * ROUNDS * LANES);
     assert_int_equal(b->fake.timed, LOADED_BLOCKS * ROUNDS * LANES);
     bench_free(b);
 }
@@ -237,16 +248,17 @@ static void once_in_a_process(void **state)
 static void says_why_it_cannot_tell(void **state)
 {
     (void)state;
-    const char *const why[] = {"another tool holds it", "flush failed", "recorded nothing"};
+    const char *const why[] = {"another tool holds it", "flush failed", "recorded nothing", "no such library"};
     for (int i = 0; i < COUNT(why); i++) {
         struct bench *b = bench_new(&tracer);
-        b->fake.refuses = i == 0, b->fake.loses = i == 1, b->fake.blind = i == 2;
+        b->fake.refuses = i == 0, b->fake.loses = i == 1, b->fake.blind = i == 2, b->fake.not_there = i == 3;
         run(b);
         assert_int_equal(b->error, 0);
-        assert_int_equal(b->fake.timed, LOADED_BEFORE * ROUNDS * LANES);
+        assert_int_equal(b->fake.timed, (i < 3 ? LOADED_TRACED : LOADED_OFF) * ROUNDS * LANES);
         for (int l = 0; l < LANES; l++) {
             assert_non_null(strstr(b->loaded[l].why, why[i]));
-            assert_true(b->loaded[l].ns[1] > 0 && isnan(b->loaded[l].ns[2]));
+            assert_true(b->loaded[l].ns[LOADED_AGAIN] > 0 && isnan(b->loaded[l].ns[LOADED_OFF]) == (i == 3));
+            assert_true(isnan(b->loaded[l].ns[LOADED_TRACED]));
         }
         bench_free(b);
     }
