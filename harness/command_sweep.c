@@ -114,11 +114,15 @@ static void finish(struct sweep_run *run)
         fflush(stdout);
     }
     run->report.next = NULL;
+    if (run->profile && run->profile->failed)
+        say("%d of the breakdowns %s not hold: why stands in %s/counters.csv, and breakdown.csv is without them; profile these "
+            "rows again", run->profile->failed, run->profile->failed == 1 ? "does" : "do", run->files.folder.path);
 }
 
 static int exit_code_of(const struct sweep_run *run)
 {
-    bool marked = scalings_open(&run->scalings) > 0, failed = scalings_above(&run->scalings) > 0;
+    bool marked = scalings_open(&run->scalings) > 0 || run->marked_before;
+    bool failed = scalings_above(&run->scalings) > 0 || run->failed_before;
     for (int i = 0; i < run->rows.n; i++) {
         failed |= row_failed(&run->rows.row[i]) != 0;
         marked |= *run->rows.row[i].marks != 0;
@@ -130,11 +134,21 @@ static int exit_code_of(const struct sweep_run *run)
     return marked && run->cli->strict ? EXIT_INCONCLUSIVE : EXIT_OK;
 }
 
+/* A run is as good as all of its rows, whichever invocation measured them. */
+static void judge_standing(struct sweep_run *run)
+{
+    const struct table *done = &run->files.folder.done;
+    for (int i = 0; i < done->n; i++) {
+        run->failed_before |= row_failed(&done->row[i]) != 0;
+        run->marked_before |= *done->row[i].marks != 0;
+    }
+}
+
 /* Rows that stand are not measured again, so that what they lack would be missing for ever. */
-static void demand_profiles(const struct sweep_run *run)
+static void demand_profiles(const struct sweep_run *run, int *ret_failed)
 {
     int n = 0;
-    const struct row *row = run->cli->resume ? profile_files_lack(&run->files.folder, &n) : NULL;
+    const struct row *row = run->cli->resume ? profile_files_lack(&run->files.folder, &n, ret_failed) : NULL;
     if (row)
         die(EXIT_USAGE, "--resume %s: %d of its %d rows have no profile in counters.csv and breakdown.csv, as %s; put the files "
             "back if they are lost, or begin anew with another --out", run->cli->resume, n, run->files.folder.done.n, row->kernel);
@@ -142,7 +156,7 @@ static void demand_profiles(const struct sweep_run *run)
 
 static void open_profile(struct sweep_run *run, struct profile_log *log)
 {
-    demand_profiles(run);
+    demand_profiles(run, &log->failed);
     run->profile = log;
     int error = profile_files_open(&log->files, &run->files.folder, run->cli->resume);
     if (error) die(EXIT_ENVIRONMENT, "%s: can't be written: %s; name another folder with --out", run->files.folder.path,
@@ -180,6 +194,7 @@ int command_sweep(struct cli *cli)
     if (!run.check_only && !cli->wrap) supervisor_measure(&run.supervisor);
     if (cli->budget_s > 0) run.budget_per_row_s = cli->budget_s / planned_rows(&run.plan);
     if (!run.check_only) run_files_open(&run.files, cli, &run.plan, &run.registry, machine);
+    judge_standing(&run);
     struct profile_log log = {.n = 0};
     if (!strcmp(cli->command, "profile")) open_profile(&run, &log);
     if (!run.check_only) text(cli->ran, sizeof cli->ran, "%s", run.files.folder.path);

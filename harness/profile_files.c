@@ -72,7 +72,7 @@ static int line_of(const struct sheet *s, const struct runfolder *folder, const 
     return -1;
 }
 
-const struct row *profile_files_lack(const struct runfolder *folder, int *ret_n)
+const struct row *profile_files_lack(const struct runfolder *folder, int *ret_n, int *ret_failed)
 {
     const struct row *first = NULL;
     struct sheet      counters, parts;
@@ -80,11 +80,13 @@ const struct row *profile_files_lack(const struct runfolder *folder, int *ret_n)
     /* A file that is not there, or is none, is an empty one. */
     if (profile_read_counters(folder->path, &counters, why, sizeof why)) counters = (struct sheet){.n = 0};
     if (profile_read_breakdown(folder->path, &parts, why, sizeof why)) parts = (struct sheet){.n = 0};
-    *ret_n = 0;
+    *ret_n = *ret_failed = 0;
     for (int i = 0; i < folder->done.n; i++) {
         const struct row *row = &folder->done.row[i];
         int line = line_of(&counters, folder, row);
-        bool traced = line >= 0 && !strcmp(sheet_text(&counters, line, "breakdown"), "ok");
+        const char *breakdown = line >= 0 ? sheet_text(&counters, line, "breakdown") : "";
+        bool traced = !strcmp(breakdown, "ok");
+        *ret_failed += *breakdown && !traced;
         if (!(row->t_med_ns > 0) || (line >= 0 && (!traced || line_of(&parts, folder, row) >= 0))) continue;
         if (!first) first = row;
         ++*ret_n;

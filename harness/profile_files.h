@@ -16,8 +16,8 @@ struct profile_files {
 /* Appends where a run is resumed, else begins anew. 0 or errno. */
 int  profile_files_open(struct profile_files *, const struct runfolder *, bool resume);
 /* Of the rows that stand in a resumed run, those that were timed and have no line in counters.csv, or no lines of the breakdown
- * that it speaks of: how many, and the first of them or NULL. */
-const struct row *profile_files_lack(const struct runfolder *, int *ret_n);
+ * that it speaks of: how many, and the first of them or NULL. *ret_failed: how many have a breakdown that does not hold. */
+const struct row *profile_files_lack(const struct runfolder *, int *ret_n, int *ret_failed);
 int  profile_files_write(struct profile_files *, const struct row *, const struct profile *, const struct machine *);
 void profile_files_close(struct profile_files *);
 

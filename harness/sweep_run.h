@@ -25,6 +25,7 @@ struct sweep_run {
     struct table          all;
     bool                  check_only, stdout_gone;
     struct profile_log   *profile;    /* of `profile`, else NULL */
+    bool                  failed_before, marked_before;   /* what stood already in a run that is resumed */
     int                   file_error;
     double                budget_per_row_s, began_s;
     int                   busy;       /* groups in a row that stayed marked, however often they were measured */

@@ -142,5 +142,18 @@ def replaced_during_a_run(folder):
     expect("replaced since this run began" in done.stderr, "no plug-in at all", done)
 
 
+def failed_stays_failed(folder):
+    """A run that is finished by --resume is as good as all of its rows, also those that stood there."""
+    run = os.path.join(folder, "run")
+    words = [*plug_in(folder, "wrong_head"), "-k", "plugin/*,attn/host_mma", *SMALL, *QUICK]
+    expect_exit(kbench("sweep", *words, "--out", run), 1)
+    rows = read_rows(run)
+    expect([row["status"] for row in rows].count("wrong") == 1 and len(rows) == 2, f"{rows}")
+    for _ in "nothing left", "still nothing":
+        done = kbench("sweep", *words, "--resume", run)
+        expect_exit(done, 1)
+        expect(len(read_rows(run)) == 2, "rows were measured again", done)
+
+
 main(changed_code_is_stale, has_a_name, traced_processes_time_nothing, who_hangs_is_blamed, a_run_is_of_one_code,
-     replaced_during_a_run)
+     replaced_during_a_run, failed_stays_failed)

@@ -104,6 +104,20 @@ def lost_lines(folder):
     expect_exit(kbench("profile", "--resume", out, "--no-plots"), 2)          # a sweep's rows never had one
 
 
+def failed_stays_failed(folder):
+    """A breakdown that does not hold is exit 1 and said, also once nothing is left to measure."""
+    out = os.path.join(folder, "run")
+    expect_exit(kbench("profile", *TINY, *SHORT, "--no-plots", "--out", out), 0)
+    path = os.path.join(out, "counters.csv")
+    with open(path, encoding="utf-8") as file:
+        words = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(words.replace(",ok,", ",5 of 21 launches have records that are missing or impossible,", 1))
+    done = kbench("profile", "--resume", out, "--no-plots")
+    expect_exit(done, 1)
+    expect("1 of the breakdowns does not hold" in done.stderr and "counters.csv" in done.stderr, "not said", done)
+
+
 def interrupted_under_the_tracer(folder):
     """Rows are sent before they are traced: what has no profile yet is measured by --resume."""
     words = ["profile", "--device", "host", "-k", "attn/host_mma,attn/host_splitk", "-a", "batch=8", "-a", "ctx=2K",
@@ -200,5 +214,5 @@ def headers_are_explained(folder):
     expect_exit(kbench("list", "columns", "other.csv"), 2)
 
 
-main(adds_up, goes_on_and_begins_anew, lost_lines, interrupted_under_the_tracer, report_has_the_trees, cut_short_is_told,
-     headers_are_explained)
+main(adds_up, goes_on_and_begins_anew, lost_lines, failed_stays_failed, interrupted_under_the_tracer, report_has_the_trees,
+     cut_short_is_told, headers_are_explained)
