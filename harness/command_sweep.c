@@ -56,8 +56,10 @@ static void run_group(struct sweep_run *run, const struct group *planned)
     struct job job = sweep_job(run, planned);
     int first = run->rows.n;
     if (drop_done(run, &job.group)) return;
+    if (run->profile) run->profile->at = profile_files_at(&run->profile->files);
     sweep_run_job(run, &job, NULL, NULL);
     sweep_measure_marked(run, &job, first);
+    sweep_settle_profiles(run, first);
     show_group(run, first);
     forget_profiles(run->profile);
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base.h"
 #include "csv.h"
@@ -177,19 +178,42 @@ static void put_tail(struct csv_out *out, const struct row *row, const struct pr
     csv_text(out, why);
 }
 
+static void put_counters(struct csv_out *out, const struct profile_files *f, const struct row *row, const struct profile *p,
+    const struct machine *machine)
+{
+    put_key(out, f, row);
+    put_head(out, row, p);
+    for (int i = 0; i < n_counters; i++)
+        csv_real(out, *(const double *)((const char *)&p->counters + counter_columns[i].offset));
+    put_tail(out, row, p, machine);
+    csv_end(out);
+}
+
 int profile_files_write(struct profile_files *f, const struct row *row, const struct profile *p, const struct machine *machine)
 {
     struct csv_out out = {0};
     put_breakdown(&out, f, row, "replay", &p->replay);
     put_breakdown(&out, f, row, "eager", &p->eager);
     int error = out.n ? csv_flush(&out, f->breakdown) : 0;
-    put_key(&out, f, row);
-    put_head(&out, row, p);
-    for (int i = 0; i < n_counters; i++)
-        csv_real(&out, *(const double *)((const char *)&p->counters + counter_columns[i].offset));
-    put_tail(&out, row, p, machine);
-    csv_end(&out);
+    put_counters(&out, f, row, p, machine);
     if (!error) error = csv_flush(&out, f->counters);
+    csv_free(&out);
+    return error;
+}
+
+int64_t profile_files_at(const struct profile_files *f)
+{
+    struct stat st;
+    return fstat(fileno(f->counters), &st) ? -1 : (int64_t)st.st_size;
+}
+
+int profile_files_again(struct profile_files *f, int64_t at, int n, const struct profiled *of, const struct machine *machine)
+{
+    struct csv_out out = {0};
+    if (at < 0) return EIO;
+    for (int i = 0; i < n; i++) put_counters(&out, f, &of[i].row, of[i].profile, machine);
+    bool cut = !ftruncate(fileno(f->counters), (off_t)at) && !fseeko(f->counters, (off_t)at, SEEK_SET);
+    int error = cut ? csv_flush(&out, f->counters) : errno;
     csv_free(&out);
     return error;
 }

@@ -19,6 +19,14 @@ int  profile_files_open(struct profile_files *, const struct runfolder *, bool r
  * that it speaks of: how many, and the first of them or NULL. *ret_failed: how many have a breakdown that does not hold. */
 const struct row *profile_files_lack(const struct runfolder *, int *ret_n, int *ret_failed);
 int  profile_files_write(struct profile_files *, const struct row *, const struct profile *, const struct machine *);
+/* How long counters.csv is: where the lines of a group will begin. */
+int64_t profile_files_at(const struct profile_files *);
+/* The lines from there on once more, now that other measurements of n rows stand for them. */
+struct profiled {
+    struct row      row;
+    struct profile *profile;
+};
+int  profile_files_again(struct profile_files *, int64_t at, int n, const struct profiled *, const struct machine *);
 void profile_files_close(struct profile_files *);
 
 #endif

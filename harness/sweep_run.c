@@ -36,16 +36,38 @@ static int take_profile(struct sweep_run *run, struct outcome *outcome)
     return error;
 }
 
-static void write_outcome(struct sweep_run *run, struct outcome *outcome)
+/* Where a file could not be written: nothing more is run. */
+static void heed_file_error(struct sweep_run *run)
 {
-    if (run->check_only || run->file_error) return;
-    run->file_error = take_profile(run, outcome);   /* a row that stands has its profile, as it has its samples */
-    if (!run->file_error) run->file_error = run_files_row(&run->files, &outcome->row, outcome->n_samples, outcome->sample);
     if (!run->file_error) return;
     progress_hide(&run->progress);
     say("%s: %s; rows before this one are kept, make room and finish with --resume %s", run->files.folder.path,
         strerror(run->file_error), run->files.folder.path);
     *run->interrupted = *run->interrupted ? *run->interrupted : -1;
+}
+
+static void write_outcome(struct sweep_run *run, struct outcome *outcome)
+{
+    if (run->check_only || run->file_error) return;
+    run->file_error = take_profile(run, outcome);   /* a row that stands has its profile, as it has its samples */
+    if (!run->file_error) run->file_error = run_files_row(&run->files, &outcome->row, outcome->n_samples, outcome->sample);
+    heed_file_error(run);
+}
+
+void sweep_settle_profiles(struct sweep_run *run, int first)
+{
+    struct profile_log *log = run->profile;
+    bool other = false;
+    for (int i = 0; log && i < log->n; i++)
+        for (int r = first; r < run->rows.n; r++) {
+            const struct row *row = &run->rows.row[r];
+            if (!row_same_key(row, &log->of[i].row) || row->t_med_ns == log->of[i].row.t_med_ns) continue;
+            log->of[i].row = *row;
+            other = true;
+        }
+    if (!other || run->file_error) return;
+    run->file_error = profile_files_again(&log->files, log->at, log->n, log->of, &run->supervisor.hello.machine);
+    heed_file_error(run);
 }
 
 struct job sweep_job(const struct sweep_run *run, const struct group *group)

@@ -35,15 +35,15 @@ struct sweep_run {
 struct profile_log {
     struct profile_files files;
     int                  n, failed;
-    struct {
-        struct row      row;
-        struct profile *profile;
-    } of[MAX_VARIANTS];
+    int64_t              at;          /* where its lines of counters.csv begin */
+    struct profiled      of[MAX_VARIANTS];
 };
 
 struct job sweep_job(const struct sweep_run *, const struct group *);
 /* Runs the job and keeps its rows. again: NULL, or why rows that stand already are measured once more. beside: NULL, or which
  * variants only keep them company. */
 void sweep_run_job(struct sweep_run *, struct job *, const char *again, const bool *beside);
+/* Rows[first..] are the group's as they stay: what follows from a row's time and its counters follows from that time. */
+void sweep_settle_profiles(struct sweep_run *, int first);
 
 #endif
