@@ -93,7 +93,7 @@ static int planned_rows(const struct plan *plan)
 static void derive(struct sweep_run *run)
 {
     if (run->check_only || run->file_error || run->cli->wrap) return;
-    if (!run->profile) sweep_confirm_growth(run);
+    sweep_confirm_growth(run);
     if (run->file_error || !run_files_read(&run->files, &run->all)) return;
     run->scalings = scalings_find(&run->all);
     run->report.above = scalings_above(&run->scalings);

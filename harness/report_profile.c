@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "profile_read.h"
+#include "scaling.h"
 
 enum { NAME = 34, COUNTS = 6, TIME = 10, SHARE = 9, BAR = 15, SHOWN = 12 };   /* columns of a part; with the indent 78 */
 
@@ -143,7 +144,8 @@ void report_trees(FILE *out, const struct row *rows, int n, const struct report_
     struct breakdown b;
     for (int i = 0; i < n; i++) {
         char time[32];
-        if (!profile_read_row(o->breakdown, &rows[i], &b)) continue;
+        bool again = !strncmp(rows[i].reason, MEASURED_AGAIN, strlen(MEASURED_AGAIN));   /* for its time alone */
+        if (again || !profile_read_row(o->breakdown, &rows[i], &b)) continue;
         begin_row(out, &rows[i], o);
         put_tree(out, &b);
         fprintf(out, "    traced: %s a call\n", ns_text(breakdown_call_ns(&b), time, sizeof time));

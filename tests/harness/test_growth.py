@@ -94,6 +94,24 @@ def growth_is_confirmed_beside_the_others(folder):
     expect(positions(run, "plugin/hidden_max") == {"0", "1"}, "beside the other kernel, as the first time", done)
 
 
+def profiled_growth_is_confirmed(folder):
+    """Of a profile, too: it fails as a sweep does, and no sooner. Its lines of counters.csv are one a row all the same."""
+    sizes = ["-a", "batch=2", "-a", "ctx=2K", "-a", "max_ctx=8K,64K,512K", "--device", "host", "--max-time", "300ms"]
+    plugin = os.path.join(PLANTED, "hidden_max.so")
+    for turn in range(3):
+        run = os.path.join(folder, f"run{turn}")
+        done = kbench("profile", "--plugin", plugin, "-k", "plugin/*", "--skip", "indexer/*", "--out", run, *sizes, "--no-plots",
+                      "--reference-s", "0", timeout=200)
+        if "above" in [one["verdict"] for one in scaling(run)]:
+            break
+    expect_exit(done, 1)
+    confirmed = [row for row in read_rows(run, every=True) if row["reason"].startswith("measured again: a growth")]
+    expect([row["max_ctx"] for row in confirmed] == ["524288", "8192"] * 2, "both ends are measured again, twice", done)
+    with open(os.path.join(run, "counters.csv"), newline="", encoding="utf-8") as file:
+        expect([line["max_ctx"] for line in csv.DictReader(file)] == ["8192", "65536", "524288"], "a line a row", done)
+    expect(kbench("report", run).stdout.count("traced: ") == 3, "a tree a row")
+
+
 def marked_rows_keep_their_company(folder):
     for turn in range(3):
         run = os.path.join(folder, f"run{turn}")
@@ -166,5 +184,5 @@ def sweeps_plan(folder):
         expect("left out" not in done.stderr, f"{name}: no problem of it is refused", done)
 
 
-main(sweeps_plan, hidden_growth_fails, growth_is_confirmed_beside_the_others, marked_rows_keep_their_company,
-     declared_growth_is_shown, flat_stays_flat, few_sizes_give_no_verdict, hot_rows_are_not_judged)
+main(sweeps_plan, hidden_growth_fails, growth_is_confirmed_beside_the_others, profiled_growth_is_confirmed,
+     marked_rows_keep_their_company, declared_growth_is_shown, flat_stays_flat, few_sizes_give_no_verdict, hot_rows_are_not_judged)
