@@ -10,6 +10,7 @@
 #include "base.h"
 #include "calibrate.h"
 #include "commands.h"
+#include "devices/library.h"
 #include "floors.h"
 #include "format.h"
 #include "lock.h"
@@ -29,7 +30,7 @@ static void on_signal(int number)
 }
 
 struct library {
-    const char *what, *for_what, *names[4];
+    const char *what, *for_what, *names[6];
 };
 
 static const struct library libraries[] = {
@@ -37,8 +38,7 @@ static const struct library libraries[] = {
     {"NVML", "clocks, power and driver version in env.json", {"libnvidia-ml.so.1"}},
     {"cuBLASLt", "the matrix ceiling and library kernels", {"libcublasLt.so.13", "libcublasLt.so.12",
         "/usr/local/cuda/lib64/libcublasLt.so"}},
-    {"CUPTI", "breakdowns (kbench profile)", {"libcupti.so.13", "libcupti.so.12",
-        "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"}},
+    {"CUPTI", "breakdowns and counters (kbench profile)", {CUPTI_LIBRARIES}},
     {"NCCL", "several GPUs", {"libnccl.so.2"}},
 };
 
@@ -158,8 +158,9 @@ int command_doctor(struct cli *cli)
     show_program(stdout, "gnuplot", "gnuplot --version 2>/dev/null", "plots; apt-get install gnuplot-nox");
     show_program(stdout, "nvcc", "nvcc --version 2>/dev/null | grep release",
         "building CUDA kernels; the CUDA toolkit, 12.4 or newer");
-    show_program(stdout, "ncu", "ncu --version 2>/dev/null | tail -n 1", "kbench sweep --row ... --wrap 'ncu ...'");
+    show_program(stdout, "ncu", "ncu --version 2>/dev/null | tail -n 1", "kbench check --row ... --wrap 'ncu ...'");
+    show_program(stdout, "nsys", "nsys --version 2>/dev/null | tail -n 1", "kbench check --row ... --wrap 'nsys profile ...'");
     show_program(stdout, "sanitizer", "compute-sanitizer --version 2>/dev/null | head -n 1",
-        "kbench sweep --row ... --wrap compute-sanitizer");
+        "kbench check --row ... --wrap compute-sanitizer");
     return fflush(stdout) ? EXIT_ENVIRONMENT : code;
 }

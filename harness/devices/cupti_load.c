@@ -25,8 +25,7 @@ char *cupti_error_text(const struct cupti_api *api, const char *what, CUptiResul
 
 static void *open_library(void)
 {
-    static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so",
-        "/usr/local/cuda/lib64/libcupti.so.13", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
+    static const char *const names[] = {CUPTI_LIBRARIES};
     return library_open(COUNT(names), names);
 }
 

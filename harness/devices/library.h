@@ -4,6 +4,10 @@
 
 #include <stdbool.h>
 
+/* Where CUPTI may lie: what `kbench profile` opens is what `kbench doctor` looks for. */
+#define CUPTI_LIBRARIES "libcupti.so.13", "libcupti.so.12", "libcupti.so", "/usr/local/cuda/lib64/libcupti.so.13", \
+    "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"
+
 /* The first of n names that can be opened, or NULL. */
 void *library_open(int n, const char *const *names);
 /* A function's address into the pointer at ret_function: dlsym gives void *, ISO C wants it copied. False where the library lacks

@@ -176,7 +176,7 @@ def doctor(folder):
     del folder
     done = kbench("doctor", "--device", "host")
     expect_exit(done, 4 if "timer WRONG" in done.stdout else 0)   # of a machine that is busy enough
-    for word in ("host", "GB/s", "gnuplot"):
+    for word in ("host", "GB/s", "gnuplot", "CUPTI", "ncu", "nsys", "sanitizer"):
         expect(word in done.stdout, f"no word of {word}", done)
     json.loads(kbench("doctor", "--device", "host", "--json").stdout)
     for line in (done.stdout + kbench("doctor").stdout).splitlines():
