@@ -142,7 +142,7 @@ def judged(program, folder, *words, **settings):
     """waits.py or neighbours.py over the stand-ins; settings: what they are to say."""
     path = os.path.join(SOURCE, "tests", "gpu", program)
     return subprocess.run([sys.executable, "-B", path, *words], capture_output=True, text=True, cwd=folder,
-                          env={**os.environ, **settings}, timeout=120, check=False)
+                          env={**os.environ, "TMPDIR": folder, **settings}, timeout=120, check=False)
 
 
 def waits(folder, *words, **settings):
