@@ -202,7 +202,7 @@ static void profile_lanes(struct worker *worker, struct timer *timer, const int 
     for (int l = 0; l < timer->n_lanes; l++) {
         if (timer->lane[l].verdict.status != STATUS_OK) continue;
         worker->variant = map[l];
-        int error = profile_time(timer->lane[l].bound, tell_board, worker, &untraced_ns[l]);
+        int error = profile_time(timer->lane[l].bound, timer->lane[l].summary.median, tell_board, worker, &untraced_ns[l]);
         if (!error) continue;
         profile_clear(profile);
         send_profile(worker, map[l], error, timer->lane[l].bound, profile);

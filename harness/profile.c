@@ -7,9 +7,9 @@
 #include "base.h"
 #include "stats.h"
 
-enum { MOST_CALLS = 256, MOST_CHUNKS = 64, MOST_HOST_CALLS = 4096, LAUNCHES = 20, FEWEST_LAUNCHES = 3, UNTRACED = 5,
+enum { MOST_CALLS = 256, MOST_CHUNKS = 64, LAUNCHES = 20, FEWEST_LAUNCHES = 3, UNTRACED = 5,
     MOST_NODES = 4096 };
-static const double BUDGET_S = 0.3;   /* of traced running */
+static const double BUDGET_S = 0.3;   /* of traced running, and of a walk round the ring */
 static const double PASS_S = 0.1;     /* of a pass of the counters, which take some fifteen */
 
 /* A kernel over the ring in pieces of equally many calls, each a graph. */
@@ -17,6 +17,7 @@ struct tour {
     struct bound *bound;
     struct dev   *dev;
     int           chunks, calls;     /* calls in each chunk */
+    int           at_once, next;     /* chunks in a walk, all or 1, and where the next one begins */
     int           passes;            /* over a chunk in one graph */
     struct piece {
         struct tour *tour;
@@ -24,6 +25,7 @@ struct tour {
     } piece[MOST_CHUNKS];
     struct graph *graph[MOST_CHUNKS];
     struct recording *host;          /* HOST: calls are recorded by the clock, or NULL */
+    int           room;              /* for as many there */
     const char       *name;          /* of the kernel there */
 };
 
@@ -31,7 +33,10 @@ struct tour {
 static void record_call(struct tour *tour, double begin_s)
 {
     struct recording *r = tour->host;
-    if (r->n == MOST_HOST_CALLS) return;
+    if (r->n == tour->room) {
+        r->dropped++;
+        return;
+    }
     r->activity[r->n] = (struct activity){.kind = ACTIVITY_KERNEL, .correlation = (uint32_t)(r->n / tour->calls) + 1,
         .node = (uint64_t)(r->n % tour->calls) + 1, .start_ns = (uint64_t)(begin_s * 1e9), .end_ns = (uint64_t)(now_s() * 1e9),
         .name = tour->name};
@@ -56,13 +61,20 @@ static int enqueue_piece(void *arg)
     return 0;
 }
 
-static void plan_tour(struct tour *tour, struct bound *bound)
+/* call_ns: about what a call takes; NaN: nobody knows. Where the whole ring would take longer than walk_s, a walk is one of its
+ * parts: they follow each other round the ring, so each set has left the cache by the time it is its turn again. */
+static void plan_tour(struct tour *tour, struct bound *bound, double call_ns, double walk_s)
 {
     int sets = bound->w->sets;
     *tour = (struct tour){.bound = bound, .dev = bound->w->dev, .chunks = (sets + MOST_CALLS - 1) / MOST_CALLS, .passes = 1};
     if (tour->chunks > MOST_CHUNKS) tour->chunks = MOST_CHUNKS;
     tour->calls = sets / tour->chunks;
     if (tour->calls > MOST_CALLS) tour->calls = MOST_CALLS;
+    tour->at_once = tour->chunks;
+    if (sets * call_ns > walk_s * 1e9) {
+        profile_part(sets, call_ns, &tour->chunks, &tour->calls);
+        tour->at_once = 1;
+    }
     for (int c = 0; c < tour->chunks; c++) tour->piece[c] = (struct piece){tour, c * tour->calls};
 }
 
@@ -82,21 +94,25 @@ static void drop_tour(struct tour *tour)
     }
 }
 
-/* Once round the ring, and a wait. */
-static int walk_tour(void *arg)
+/* Round the ring, or on by a part of it, and a wait. */
+static int walk_tour(struct tour *tour)
 {
-    struct tour *tour = arg;
-    for (int c = 0; c < tour->chunks; c++) TRY(tour->dev->ops->replay(tour->dev, tour->graph[c]));
+    for (int c = 0; c < tour->at_once; c++) TRY(tour->dev->ops->replay(tour->dev, tour->graph[tour->next + c]));
+    tour->next = (tour->next + tour->at_once) % tour->chunks;
     return tour->dev->ops->sync(tour->dev);
 }
 
-static int time_tour(struct tour *tour, double *ret_call_ns)
+/* The time limit is for one walk. */
+static int time_tour(struct tour *tour, step_fn *step, void *step_arg, double *ret_call_ns)
 {
     double ns[UNTRACED];
-    int calls = tour->chunks * tour->calls * tour->passes;
+    int calls = tour->at_once * tour->calls * tour->passes;
+    step(step_arg, "untraced replays");
     TRY(walk_tour(tour));
     for (int i = 0; i < UNTRACED; i++) {
-        TRY(tour->dev->ops->time(tour->dev, tour->graph, tour->chunks, &ns[i]));
+        step(step_arg, "untraced replays");
+        TRY(tour->dev->ops->time(tour->dev, tour->graph + tour->next, tour->at_once, &ns[i]));
+        tour->next = (tour->next + tour->at_once) % tour->chunks;
         if (ns[i] > BUDGET_S * 1e9 / 2) {   /* one is enough of what takes so long */
             *ret_call_ns = ns[i] / calls;
             return 0;
@@ -115,36 +131,30 @@ static int passes_of(const struct tour *tour, double call_ns)
     return tour->chunks > 1 ? 1 : (int)fmax(1, fmin(passes, MOST_NODES / tour->calls));
 }
 
-/* Without tracing, so that the trace has something to be held against. */
-static int time_untraced(struct bound *bound, double *ret_call_ns)
+static int capture_and_time(struct tour *tour, step_fn *step, void *step_arg, double *ret_call_ns)
 {
-    struct tour tour;
-    plan_tour(&tour, bound);
-    int error = capture_tour(&tour);
-    if (!error) error = time_tour(&tour, ret_call_ns);
-    drop_tour(&tour);
-    tour.passes = error ? 1 : passes_of(&tour, *ret_call_ns);
-    if (error || tour.passes == 1) return error;
-    error = capture_tour(&tour);
-    if (!error) error = time_tour(&tour, ret_call_ns);
-    drop_tour(&tour);
+    step(step_arg, "graphs for untraced replays");
+    int error = capture_tour(tour);
+    if (!error) error = time_tour(tour, step, step_arg, ret_call_ns);
+    drop_tour(tour);
     return error;
 }
 
 static int rounds_of(const struct tour *tour, double call_ns)
 {
-    double round_s = call_ns * 1e-9 * tour->chunks * tour->calls * tour->passes;
-    double rounds = fmin(ceil((double)LAUNCHES / tour->chunks), floor(BUDGET_S / fmax(round_s, 1e-9)));
-    return (int)fmax(rounds, ceil((double)FEWEST_LAUNCHES / tour->chunks));
+    double round_s = call_ns * 1e-9 * tour->at_once * tour->calls * tour->passes;
+    double rounds = fmin(ceil((double)LAUNCHES / tour->at_once), floor(BUDGET_S / fmax(round_s, 1e-9)));
+    return (int)fmax(rounds, ceil((double)FEWEST_LAUNCHES / tour->at_once));
 }
 
-static int begin_recording(struct tour *tour, const char *name, struct recording *r, char *ret_why, size_t size)
+/* calls: as many as the clock has to record on a HOST. */
+static int begin_recording(struct tour *tour, const char *name, int calls, struct recording *r, char *ret_why, size_t size)
 {
     *r = (struct recording){0};
     if (tour->dev->machine.engine == CUDA) return tour->dev->trace->begin(tour->dev, ret_why, size);
-    r->activity = must_alloc(MOST_HOST_CALLS, sizeof *r->activity);
+    r->activity = must_alloc((size_t)calls, sizeof *r->activity);
     r->by_clock = true;
-    tour->host = r, tour->name = name;
+    tour->host = r, tour->name = name, tour->room = calls;
     return 0;
 }
 
@@ -163,21 +173,24 @@ static int nodes_a_launch(const struct tour *tour, const struct recording *r)
     return r->n % r->launches ? r->n / r->launches + 1 : r->n / r->launches;
 }
 
-static int trace_replays(struct bound *bound, const char *name, double untraced_ns, struct profile *ret)
+static int trace_replays(struct bound *bound, const char *name, double untraced_ns, step_fn *step, void *step_arg,
+    struct profile *ret)
 {
     struct tour tour;
     struct recording r;
-    plan_tour(&tour, bound);
-    if (begin_recording(&tour, name, &r, ret->note, sizeof ret->note)) return 0;
-    if (!tour.host) tour.passes = passes_of(&tour, untraced_ns);   /* there a call has no graph around it */
+    plan_tour(&tour, bound, untraced_ns, BUDGET_S);
+    if (tour.dev->machine.engine == CUDA) tour.passes = passes_of(&tour, untraced_ns);   /* a HOST's call has no graph around it */
     int rounds = rounds_of(&tour, untraced_ns);
-    if (tour.host && rounds * tour.chunks * tour.calls > MOST_HOST_CALLS)
-        rounds = (int)fmax(1, MOST_HOST_CALLS / (tour.chunks * tour.calls));
+    step(step_arg, "graphs for traced replays");
+    if (begin_recording(&tour, name, rounds * tour.at_once * tour.calls, &r, ret->note, sizeof ret->note)) return 0;
     int error = capture_tour(&tour);
-    for (int i = 0; i < rounds && !error; i++) error = walk_tour(&tour);
+    for (int i = 0; i < rounds && !error; i++) {
+        step(step_arg, "traced replays");
+        error = walk_tour(&tour);
+    }
     int lost = end_recording(&tour, &r, ret->note, sizeof ret->note);
     drop_tour(&tour);
-    r.launches = rounds * tour.chunks;
+    r.launches = rounds * tour.at_once;
     r.calls = tour.calls * tour.passes;
     r.untraced_ns = untraced_ns;
     r.nodes = nodes_a_launch(&tour, &r);
@@ -192,9 +205,9 @@ static int trace_eager(struct bound *bound, const char *name, struct profile *re
 {
     struct tour tour;
     struct recording r;
-    plan_tour(&tour, bound);
+    plan_tour(&tour, bound, NAN, BUDGET_S);
     tour.calls = 1;
-    if (begin_recording(&tour, name, &r, ret->note, sizeof ret->note)) return 0;
+    if (begin_recording(&tour, name, 1, &r, ret->note, sizeof ret->note)) return 0;
     int error = launch_set(&tour, 0);
     if (!error) error = tour.dev->ops->sync(tour.dev);
     int lost = end_recording(&tour, &r, ret->note, sizeof ret->note);
@@ -215,41 +228,29 @@ void profile_part(int sets, double call_ns, int *ret_parts, int *ret_calls)
     *ret_calls = sets / *ret_parts;
 }
 
-/* What a pass of the counters runs: the ring, or a part of it. */
+/* What a pass of the counters runs. */
 struct counted {
     struct tour *tour;
     step_fn     *step;
     void        *step_arg;
-    int          parts, next;   /* parts 1: all of it, in as many graphs as that takes */
 };
 
-/* The parts follow each other round the ring, so each set has left the cache by the time it is its turn again. */
 static int run_counted(void *arg)
 {
     struct counted *c = arg;
-    struct dev *dev = c->tour->dev;
     c->step(c->step_arg, "counted replays");   /* the time limit is for one pass */
-    if (c->parts == 1) return walk_tour(c->tour);
-    TRY(dev->ops->replay(dev, c->tour->graph[c->next]));
-    c->next = (c->next + 1) % c->parts;
-    return dev->ops->sync(dev);
+    return walk_tour(c->tour);
 }
 
 static int count_calls(struct bound *bound, double call_ns, step_fn *step, void *step_arg, struct profile *ret)
 {
     struct tour tour;
-    struct counted counted = {.tour = &tour, .step = step, .step_arg = step_arg};
-    int calls;
-    plan_tour(&tour, bound);
-    profile_part(bound->w->sets, call_ns, &counted.parts, &calls);
-    if (counted.parts > 1) {
-        tour.chunks = counted.parts, tour.calls = calls;
-        for (int c = 0; c < tour.chunks; c++) tour.piece[c] = (struct piece){&tour, c * calls};
-    }
+    struct counted counted = {&tour, step, step_arg};
+    plan_tour(&tour, bound, call_ns, PASS_S);
     step(step_arg, "graphs for the counters");
     int error = capture_tour(&tour);
     if (!error) error = run_counted(&counted);
-    ret->calls = counted.parts > 1 ? calls : tour.chunks * tour.calls;
+    ret->calls = tour.at_once * tour.calls;
     if (!error && !tour.dev->trace->count(tour.dev, run_counted, &counted, &ret->counters))
         counters_per_call(&ret->counters, ret->calls);
     if (!error) error = tour.dev->ops->sync(tour.dev);
@@ -264,11 +265,14 @@ void profile_clear(struct profile *p)
     p->read_B = p->write_B = NAN;
 }
 
-int profile_time(struct bound *bound, step_fn *step, void *step_arg, double *ret_call_ns)
+int profile_time(struct bound *bound, double about_ns, step_fn *step, void *step_arg, double *ret_call_ns)
 {
+    struct tour tour;
     *ret_call_ns = NAN;
-    step(step_arg, "untraced replays");
-    return time_untraced(bound, ret_call_ns);
+    plan_tour(&tour, bound, about_ns, BUDGET_S);
+    TRY(capture_and_time(&tour, step, step_arg, ret_call_ns));
+    tour.passes = passes_of(&tour, *ret_call_ns);
+    return tour.passes == 1 ? 0 : capture_and_time(&tour, step, step_arg, ret_call_ns);
 }
 
 int profile_run(struct bound *bound, const char *name, double untraced_ns, double read_B, double write_B, step_fn *step,
@@ -276,8 +280,7 @@ int profile_run(struct bound *bound, const char *name, double untraced_ns, doubl
 {
     profile_clear(ret);
     ret->read_B = read_B, ret->write_B = write_B;
-    step(step_arg, "traced replays");
-    TRY(trace_replays(bound, name, untraced_ns, ret));
+    TRY(trace_replays(bound, name, untraced_ns, step, step_arg, ret));
     step(step_arg, "traced launch");
     if (!*ret->note) TRY(trace_eager(bound, name, ret));
     return count_calls(bound, untraced_ns, step, step_arg, ret);

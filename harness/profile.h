@@ -19,9 +19,10 @@ struct profile {
 /* Nothing traced, nothing counted. */
 void profile_clear(struct profile *);
 
-/* What a call takes on the ring, as rows are timed. Before the first profile_run of a process: once a tracer has been on, calls of
- * several kernels take up to a tenth longer in it, although it is off (`kbench doctor --floors` measures that). */
-int profile_time(struct bound *, step_fn *, void *step_arg, double *ret_call_ns);
+/* What a call takes on the ring, as rows are timed; on some of it where all of it would take long. about_ns: what it is expected to
+ * take; NaN: nobody knows. Before the first profile_run of a process: once a tracer has been on, short calls take up to a fifth
+ * longer in it, although it is off (`kbench doctor --floors` measures that). */
+int profile_time(struct bound *, double about_ns, step_fn *, void *step_arg, double *ret_call_ns);
 
 /* Traces and counts a kernel on the ring. name: what its rows call it, for lack of its own where the clock records; untraced_ns: of
  * profile_time. 0, or the device's error of a launch. What the tracer or the counters lack is words in ret, no error. */

@@ -81,6 +81,14 @@ def goes_on_and_begins_anew(folder):
     expect(not os.path.exists(os.path.join(out, "breakdown.csv")), "a sweep shows an older profile")
 
 
+def rings_of_many_sets(folder):
+    """Cold, small problems need thousands of sets, and each call of a walk is a record."""
+    out = os.path.join(folder, "run")
+    done = kbench("profile", *TINY, "-k", "attn/host_mma", "--rounds", "3", "--no-plots", "--out", out)
+    for row in read(out, "counters.csv"):   # whether it holds may depend on what else runs here
+        expect(int(row["records"]) > 0 and row["missing"] == row["dropped"] == "0", f"{row}", done)
+
+
 def lost_lines(folder):
     """A row that stands is not measured again: without its profile the run can't be finished, and is not passed off as whole."""
     whole, out = os.path.join(folder, "whole"), os.path.join(folder, "run")
@@ -214,5 +222,5 @@ def headers_are_explained(folder):
     expect_exit(kbench("list", "columns", "other.csv"), 2)
 
 
-main(adds_up, goes_on_and_begins_anew, lost_lines, failed_stays_failed, interrupted_under_the_tracer, report_has_the_trees,
-     cut_short_is_told, headers_are_explained)
+main(adds_up, goes_on_and_begins_anew, rings_of_many_sets, lost_lines, failed_stays_failed, interrupted_under_the_tracer,
+     report_has_the_trees, cut_short_is_told, headers_are_explained)

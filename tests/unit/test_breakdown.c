@@ -488,7 +488,7 @@ static struct profile *profiled(const char *why)
     double untraced_ns;
     timing.time = count_timed;
     w.dev->ops = &timing;
-    assert_int_equal(profile_time(&bound, no_step, NULL, &untraced_ns), 0);
+    assert_int_equal(profile_time(&bound, NAN, no_step, NULL, &untraced_ns), 0);
     assert_true(untraced_ns > 0 && !tracer.begun);
     timeless.time = time_no_more;
     w.dev->ops = &timeless;
@@ -587,6 +587,26 @@ static void traced_as_timed(void **state)
     free(p);
 }
 
+static void step_counted(void *arg, const char *what) { *(int *)arg += !strcmp(what, "untraced replays"); }
+
+/* Of a ring that takes five seconds to go round a part is timed, and no walk is longer than a fraction of a second. */
+static void long_rings_are_timed_in_part(void **state)
+{
+    enum { SETS = 1000, CALLS = 20 };
+    static const struct kernel kernel = {.name = "toy/k", .launch = launch_nothing};
+    struct workload w = {.dev = dev_open_host(), .sets = SETS, .ring = must_alloc(SETS * MAX_TENSORS, sizeof(struct arg))};
+    struct bound bound = {.w = &w, .kernel = &kernel};
+    int steps = 0;
+    double untraced_ns;
+    (void)state;
+    tracer = (struct fake_tracer){.why = NULL};
+    assert_int_equal(profile_time(&bound, 5e6, step_counted, &steps, &untraced_ns), 0);
+    assert_true(untraced_ns > 0 && steps > 1);
+    assert_int_equal(tracer.launched, steps * CALLS);   /* each walk is a step, so that a time limit is for one */
+    free(w.ring);
+    w.dev->ops->close(w.dev);
+}
+
 /* A breakdown that does not hold leaves no shares behind, only why. */
 static void what_failed_is_not_written(void **state)
 {
@@ -652,6 +672,7 @@ int main(void)
         cmocka_unit_test(derived_from_counters), cmocka_unit_test(many_names), cmocka_unit_test(short_names),
         cmocka_unit_test(parts_are_named), cmocka_unit_test(ranges_are_shown),
         cmocka_unit_test(passes_are_short), cmocka_unit_test(held_by_another_tool), cmocka_unit_test(traced_as_timed),
+        cmocka_unit_test(long_rings_are_timed_in_part),
         cmocka_unit_test(what_failed_is_not_written),
         cmocka_unit_test(host_counters),
     };
