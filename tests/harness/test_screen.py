@@ -193,27 +193,6 @@ def wrong_timer(folder):
     expect_exit(kbench("doctor", "--device", "host", "--json", env=slow), 4)
 
 
-def floors(folder):
-    """doctor --floors: every repeat of every row counts, and the file says of which device it is."""
-    for name in ("sweeps", "plots"):
-        os.symlink(os.path.join(SOURCE, name), os.path.join(folder, name))
-    done = kbench("doctor", "--floors", "--device", "host", *SMALL[2:], "-a", "batch=1", "-k", "attn/host_mma,attn/host_perhead",
-                  env=environment(KBENCH_ROOT=folder))
-    expect_exit(done, 4 if "timer WRONG" in done.stdout else 0)
-    for line in done.stdout.splitlines():
-        expect(len(line) <= 80 or line.startswith("written: "), f"{len(line)} columns: {line}")
-    with open(os.path.join(folder, "results", "runs", "doctor-host.json"), encoding="utf-8") as file:
-        learnt = json.load(file)
-    expect(learnt["device"] and [row["kernel"] for row in learnt["rows"]] == ["attn/host_mma", "attn/host_perhead"], f"{learnt}")
-    for row in learnt["rows"]:
-        expect(len(row["ratios"]) == 3, f"not three repeats: {row}", done)
-        expect(abs(100 * max(abs(ratio - 1) for ratio in row["ratios"]) - row["floor_pct"]) < 1e-6, f"not the largest: {row}")
-        tracer = [row[name] for name in ("again_pct", "loaded_pct", "traced_pct")]
-        expect(tracer == [None] * 3, f"a tracer on the host engine: {row}")
-    expect("this engine has no tracer" in learnt["loaded_why"], f"no reason: {learnt['loaded_why']}")
-    expect("tracer: not measured: this engine has no tracer" in done.stdout, "not told why", done)
-
-
 def report_and_plot(folder):
     out = os.path.join(folder, "run")
     expect_exit(kbench("sweep", *TINY, *QUICK, "--out", out), 0)
@@ -276,5 +255,5 @@ def default_folder(folder):
 
 
 main(sweep_leaves_a_whole_run, check_times_nothing, reference_seconds, one_row, wrapped_tool_has_the_last_word, seeds_repeat,
-     seeds_side_by_side, dry_run_runs_nothing, lists, help_for_all, doctor, wrong_timer, floors, report_and_plot, comma_locale,
+     seeds_side_by_side, dry_run_runs_nothing, lists, help_for_all, doctor, wrong_timer, report_and_plot, comma_locale,
      rows_go_through_csv, no_overwriting, default_folder)
