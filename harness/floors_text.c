@@ -119,7 +119,7 @@ static void put_floor(cJSON *rows, const struct floor *floor)
 char *floors_json(const struct machine *machine, const struct floor *floor, int n, const char *why)
 {
     cJSON *root = cJSON_CreateObject(), *rows;
-    cJSON_AddNumberToObject(root, "schema", 1);
+    cJSON_AddNumberToObject(root, "schema", FLOORS_SCHEMA);
     cJSON_AddStringToObject(root, "device", machine->name);
     cJSON_AddStringToObject(root, "uuid", machine->uuid);
     if (*why) cJSON_AddStringToObject(root, "loaded_why", why);

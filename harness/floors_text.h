@@ -6,6 +6,7 @@
 #include "channel.h"
 
 enum { FLOOR_REPEATS = 3, FLOOR_ROUNDS = 60 };
+enum { FLOORS_SCHEMA = 2 };   /* 1: loaded_pct was of a tracer that had been on */
 
 struct floor {
     struct row    row;                   /* who it is */

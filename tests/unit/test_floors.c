@@ -73,6 +73,7 @@ static void file_has_null_for_nothing(void **state)
     assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(a, "again_pct")) == 0);
     assert_true(cJSON_IsNull(cJSON_GetObjectItem(b, "loaded_pct")) && cJSON_IsNull(cJSON_GetObjectItem(b, "traced_pct")));
     assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(root, "loaded_why")), "held");
+    assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(root, "schema")) == 2);
     struct noise_floors floors = {0};
     assert_int_equal(noise_floors_parse(json, "H200", &floors), 0);   /* what a gate takes of it is the floor, as ever */
     assert_int_equal(floors.n, 2);
