@@ -6,14 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base.h"
 #include "cli.h"
+#include "csv.h"
 #include "floors_text.h"
 #include "identity.h"
 #include "noise_floors.h"
 #include "quiet.h"
 #include "sweep.h"
+
+enum { ROOTS = 2 };   /* folders whose results/runs may hold the file */
 
 /* What --floors has learnt so far. */
 struct learnt {
@@ -94,22 +98,62 @@ static void begin_floors(struct learnt *learnt, const struct group *group, int f
     }
 }
 
-/* Into results/runs of the source tree, where that can't be written of the current folder. False: nowhere. */
+/* Beside where it stood, under a name that is free. False: it stays, and is not to be written over. */
+static bool set_aside(const char *path, const char *why)
+{
+    char old[720];
+    int n = 1;
+    text(old, sizeof old, "%s.old", path);
+    while (!access(old, F_OK) && n < 100) text(old, sizeof old, "%s.old%d", path, ++n);
+    int error = n == 100 ? EEXIST : rename(path, old) ? errno : 0;
+    if (error) say("%s: %s, and can't be renamed: %s; move it away, new floors are not written there", path, why, strerror(error));
+    else say("%s: %s; kept as %s, a new file takes its place", path, why, old);
+    return !error;
+}
+
+static const char *root_of(int i)
+{
+    return i ? "." : source_root();
+}
+
+/* The floors that the gate knows so far, by the order in which it looks; NULL: none. ret_held: a file there stays untouched. */
+static char *earlier_floors(const struct machine *machine, const char *name, bool ret_held[ROOTS])
+{
+    for (int i = 0; i < ROOTS; i++) {
+        char path[700], why[320], *json = NULL;
+        size_t bytes;
+        int error = file_read(text(path, sizeof path, "%s/results/runs/%s", root_of(i), name), &json, &bytes);
+        if (error == ENOENT || error == ENOTDIR) continue;
+        if (error) text(why, sizeof why, "can't be read: %s", strerror(error)), json = NULL;
+        else if (floors_whole(json, machine, why, sizeof why)) return json;
+        free(json);
+        ret_held[i] = !set_aside(path, why);
+    }
+    return NULL;
+}
+
+/* Into results/runs of the source tree, where that can't be written of the current folder, beside the rows learnt before. False:
+ * nowhere. */
 static bool write_floors(const struct machine *machine, const struct learnt *learnt)
 {
-    char folder[600], name[96], *json = floors_json(machine, learnt->floor, learnt->n, learnt->why);
+    char folder[600], name[96];
+    bool held[ROOTS] = {false};
     noise_floors_file(machine, name, sizeof name);
-    const char *const roots[] = {source_root(), "."};
-    int error = ENOENT;
-    for (int i = 0; i < COUNT(roots) && error && json; i++) {
-        text(folder, sizeof folder, "%s/results", roots[i]);
+    char *earlier = earlier_floors(machine, name, held);
+    char *json = floors_json(machine, learnt->floor, learnt->n, learnt->why, earlier);
+    int error = json ? EEXIST : ENOMEM;
+    text(folder, sizeof folder, "results/runs");
+    for (int i = 0; i < ROOTS && error && json; i++) {
+        if (held[i]) continue;
+        text(folder, sizeof folder, "%s/results", root_of(i));
         mkdir(folder, 0777);
-        text(folder, sizeof folder, "%s/results/runs", roots[i]);
+        text(folder, sizeof folder, "%s/results/runs", root_of(i));
         mkdir(folder, 0777);
         error = runfolder_write(folder, name, json);
     }
+    free(earlier);
     free(json);
-    if (error) say("%s/%s: can't be written: %s", folder, name, strerror(error));
+    if (error) say("%s/%s: can't be written: %s; make that folder writable, or start in another", folder, name, strerror(error));
     else printf("written: %s/%s\n", folder, name);
     return !error;
 }

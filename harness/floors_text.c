@@ -2,11 +2,14 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base.h"
 #include "csv.h"
 #include "format.h"
 #include "identity.h"
+#include "noise_floors.h"
 
 enum { WIDTH = 80 };
 
@@ -94,7 +97,7 @@ static void put_real(cJSON *to, const char *key, double value)
     else cJSON_AddRawToObject(to, key, real_text(value, digits));
 }
 
-static void put_floor(cJSON *rows, const struct floor *floor)
+static cJSON *row_of(const struct floor *floor)
 {
     char digits[32];
     cJSON *row = cJSON_CreateObject(), *dims, *ratios;
@@ -113,20 +116,107 @@ static void put_floor(cJSON *rows, const struct floor *floor)
     put_real(row, "loaded_pct", floor_loaded_pct(floor));
     put_real(row, "traced_pct", floor_traced_pct(floor));
     cJSON_AddNumberToObject(row, "loaded_disturbed", floor->loaded.disturbed);
-    cJSON_AddItemToArray(rows, row);
+    return row;
 }
 
-char *floors_json(const struct machine *machine, const struct floor *floor, int n, const char *why)
+bool floors_whole(const char *json, const struct machine *machine, char *ret_why, size_t size)
 {
-    cJSON *root = cJSON_CreateObject(), *rows;
+    struct noise_floors floors = {.n = 0};
+    bool malformed = noise_floors_parse(json, machine->name, &floors);
+    locale_t before = c_numbers();
+    cJSON *root = cJSON_Parse(json);
+    uselocale(before);
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "device"));
+    const char *uuid = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "uuid"));
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
+    char tame[2][120];
+    text(ret_why, size, "%s", "");
+    if (malformed || !name || !uuid || !cJSON_IsNumber(schema)) text(ret_why, size, "not what doctor --floors writes");
+    else if (strcmp(name, machine->name) || strcmp(uuid, machine->uuid))
+        text(ret_why, size, "floors of another device, %s (%s)", tame_text(name, tame[0], sizeof tame[0]),
+            tame_text(uuid, tame[1], sizeof tame[1]));
+    else if (schema->valuedouble != 1 && schema->valuedouble != FLOORS_SCHEMA)
+        text(ret_why, size, "written as schema %g, known are 1 and %d", schema->valuedouble, FLOORS_SCHEMA);
+    cJSON_Delete(root);
+    noise_floors_free(&floors);
+    return !*ret_why;
+}
+
+/* Numbers that were read print as they were: cJSON takes 1.0000000000000002 for 1. */
+static void as_read(cJSON *item)
+{
+    char digits[32];
+    cJSON *child;
+    cJSON_ArrayForEach(child, item) as_read(child);
+    if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble)) return;
+    if ((item->valuestring = cJSON_malloc(sizeof digits)))
+        item->type = cJSON_Raw | (item->type & ~0xff), real_text(item->valuedouble, item->valuestring);
+}
+
+/* In schema 1 loaded_pct was of a tracer that had been on and was off, which is traced_pct now, and again_pct what that was to be
+ * held against: beside rows of today they would be read as something else. */
+static void forget_loaded(cJSON *file)
+{
+    const char *const keys[] = {"again_pct", "loaded_pct", "traced_pct"};
+    cJSON *row;
+    cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(file, "rows"))
+        for (int i = 0; i < COUNT(keys); i++) {
+            bool there = cJSON_GetObjectItemCaseSensitive(row, keys[i]), means_the_same = !strcmp(keys[i], "traced_pct");
+            if (!there) cJSON_AddNullToObject(row, keys[i]);
+            else if (!means_the_same) cJSON_ReplaceItemInObjectCaseSensitive(row, keys[i], cJSON_CreateNull());
+        }
+    if (cJSON_IsString(cJSON_GetObjectItemCaseSensitive(file, "loaded_why"))) return;
+    cJSON_DeleteItemFromObjectCaseSensitive(file, "loaded_why");
+    cJSON_AddStringToObject(file, "loaded_why", "rows of an earlier file: loaded_pct had another meaning");
+}
+
+static cJSON *file_of(const char *json)
+{
+    locale_t before = c_numbers();
+    cJSON *file = cJSON_Parse(json);
+    uselocale(before);
+    if (cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(file, "schema")) < FLOORS_SCHEMA) forget_loaded(file);
+    as_read(file);
+    return file;
+}
+
+static int place(const struct noise_floors *in, const struct row *row)
+{
+    struct row key = *row;
+    key.seed = INT64_MIN;      /* a file of floors has none: noise is not the data's */
+    for (int i = 0; i < in->n; i++)
+        if (row_same_key(&in->of[i].row, &key)) return i;
+    return -1;
+}
+
+static cJSON *object_of(const struct machine *machine, const struct floor *floor, int n, const char *why, const char *earlier)
+{
+    struct noise_floors known = {.n = 0};
+    if (earlier && noise_floors_parse(earlier, machine->name, &known)) earlier = NULL;
+    cJSON *root = cJSON_CreateObject(), *file = earlier ? file_of(earlier) : NULL, *row;
+    cJSON *rows = file ? cJSON_DetachItemFromObjectCaseSensitive(file, "rows") : cJSON_CreateArray();
+    for (int i = 0; i < n; i++) {
+        int at = place(&known, &floor[i].row);
+        if (floor[i].n && at < 0) cJSON_AddItemToArray(rows, row_of(&floor[i]));
+        else if (floor[i].n) cJSON_ReplaceItemInArray(rows, at, row_of(&floor[i]));
+    }
+    const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(file, "loaded_why"));
+    cJSON_ArrayForEach(row, rows)      /* why an earlier row has none holds for as long as there is such a row */
+        if (was && !*why && cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(row, "loaded_pct"))) why = was;
     cJSON_AddNumberToObject(root, "schema", FLOORS_SCHEMA);
     cJSON_AddStringToObject(root, "device", machine->name);
     cJSON_AddStringToObject(root, "uuid", machine->uuid);
     if (*why) cJSON_AddStringToObject(root, "loaded_why", why);
     else cJSON_AddNullToObject(root, "loaded_why");
-    rows = cJSON_AddArrayToObject(root, "rows");
-    for (int i = 0; i < n; i++)
-        if (floor[i].n) put_floor(rows, &floor[i]);
+    cJSON_AddItemToObject(root, "rows", rows);
+    cJSON_Delete(file);
+    noise_floors_free(&known);
+    return root;
+}
+
+char *floors_json(const struct machine *machine, const struct floor *floor, int n, const char *why, const char *earlier)
+{
+    cJSON *root = object_of(machine, floor, n, why, earlier);
     char *json = cJSON_Print(root);
     cJSON_Delete(root);
     return json;

@@ -2,6 +2,7 @@
 #ifndef KBENCH_FLOORS_TEXT_H
 #define KBENCH_FLOORS_TEXT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include "channel.h"
 
@@ -27,7 +28,10 @@ void  floors_head(FILE *);
 void  floors_line(FILE *, const struct floor *, const struct group *);
 /* The worst of each, and why a tracer's cost is missing: why "" where it isn't. */
 void  floors_worst(FILE *, const struct floor *, int n, const char *why);
-/* malloc'ed; NULL: no memory. */
-char *floors_json(const struct machine *, const struct floor *, int n, const char *why);
+/* Whether it is a file of this machine's floors, so that what is measured now can join them. False: ret_why says what it is. */
+bool  floors_whole(const char *json, const struct machine *, char *ret_why, size_t size);
+/* The file: rows of the earlier one (NULL: none; else a whole one) as they stand there, but for those measured anew, which take
+ * their places; others behind. malloc'ed; NULL: no memory. */
+char *floors_json(const struct machine *, const struct floor *, int n, const char *why, const char *earlier);
 
 #endif

@@ -33,4 +33,31 @@ def floors(folder):
     expect("tracer: not measured: this engine has no tracer" in done.stdout, "not told why", done)
 
 
-main(floors)
+def rows_stay(folder):
+    """Rows that are not measured now stay as they are, those that are take their places."""
+    _, before = learn_floors(folder, "attn/host_mma,attn/host_perhead")
+    done, learnt = learn_floors(folder, "attn/host_perhead")
+    expect([row["kernel"] for row in learnt["rows"]] == ["attn/host_mma", "attn/host_perhead"], f"lost: {learnt}", done)
+    expect(learnt["rows"][0] == before["rows"][0] and learnt["rows"][1]["ratios"] != before["rows"][1]["ratios"], f"{learnt}", done)
+    expect(".old" not in done.stderr, "a whole file was set aside", done)
+
+
+def bad_file_is_kept(folder):
+    """What is no file of floors, or another device's, is kept under another name, and a person is told."""
+    _, learnt = learn_floors(folder, "attn/host_perhead")
+    path = os.path.join(folder, "results", "runs", "doctor-host.json")
+    for words, why, name in (('{"schema": 2, "rows": [', "not what doctor --floors writes", "doctor-host.json.old"),
+                             (json.dumps({**learnt, "device": "Another CPU"}), "of another device, Another CPU",
+                              "doctor-host.json.old2")):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(words)
+        done, learnt = learn_floors(folder, "attn/host_perhead")
+        expect([row["kernel"] for row in learnt["rows"]] == ["attn/host_perhead"], f"{learnt}", done)
+        told = [line for line in done.stderr.splitlines() if why in line]
+        expect(len(told) == 1 and path in told[0] and f"kept as {os.path.join(folder, 'results', 'runs', name)}," in told[0],
+               f"not told that it is no file of these floors: {why}", done)
+        with open(os.path.join(folder, "results", "runs", name), encoding="utf-8") as file:
+            expect(file.read() == words, f"{name} is not what was there", done)
+
+
+main(floors, rows_stay, bad_file_is_kept)
