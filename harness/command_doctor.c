@@ -100,13 +100,11 @@ static void show_machine(FILE *out, const struct machine *m)
     show_spins(out, m);
 }
 
-/* What env.json says of the machine, on stdout. */
-static void show_json(FILE *out, const struct cli *cli, const struct machine *machine)
+/* What env.json says of the machine; malloc'ed. */
+static char *machine_json(const struct cli *cli, const struct machine *machine)
 {
     struct env env = {.command = cli->command_line, .machine = machine};
-    char *json = env_json(&env);
-    fputs(json, out);
-    free(json);
+    return env_json(&env);
 }
 
 /* False: there is no such engine here. *ret_code: touched where something is amiss. */
@@ -120,8 +118,9 @@ static bool show_engine(FILE *out, struct cli *cli, const char *device, int *ret
     supervisor_open(&sv, &one, NULL, &interrupted);
     bool there = strcmp(device, "auto") || sv.hello.machine.engine == CUDA;
     if (there && lock_device(&lock, cli, &sv.hello.machine, &interrupted)) supervisor_measure(&sv);
+    char *json = NULL;
     if (there && !interrupted) {
-        if (cli->json) show_json(out, cli, &sv.hello.machine);
+        if (cli->json) json = machine_json(cli, &sv.hello.machine);
         else show_machine(out, &sv.hello.machine);
     } else if (!interrupted && !cli->json) {
         wrap_words(out, WIDTH, fprintf(out, "no cuda engine: "), 4, sv.hello.why_not_cuda);
@@ -130,8 +129,9 @@ static bool show_engine(FILE *out, struct cli *cli, const char *device, int *ret
     bool wrong = spins_wrong(sv.hello.machine.spin_ns);   /* a later worker says nothing of it */
     if (there && !interrupted && cli->floors) {
         struct registry registry = registry_open(0, NULL);
-        *ret_code = floors_run(&sv, &one, &registry, &interrupted);
-    }
+        *ret_code = floors_run(&sv, &one, &registry, json, &interrupted);
+    } else if (json) fputs(json, out);
+    free(json);
     if (there && !interrupted && wrong && !*ret_code) *ret_code = EXIT_INCONCLUSIVE;
     supervisor_close(&sv);
     lock_drop(&lock);

@@ -134,7 +134,7 @@ static char *earlier_floors(const struct machine *machine, const char *name, boo
 
 /* Into results/runs of the source tree, where that can't be written of the current folder, beside the rows learnt before. False:
  * nowhere. */
-static bool write_floors(const struct machine *machine, const struct learnt *learnt)
+static bool write_floors(FILE *out, const struct machine *machine, const struct learnt *learnt)
 {
     char folder[600], name[96];
     bool held[ROOTS] = {false};
@@ -154,32 +154,43 @@ static bool write_floors(const struct machine *machine, const struct learnt *lea
     free(earlier);
     free(json);
     if (error) say("%s/%s: can't be written: %s; make that folder writable, or start in another", folder, name, strerror(error));
-    else printf("written: %s/%s\n", folder, name);
+    else fprintf(out, "written: %s/%s\n", folder, name);
     return !error;
 }
 
-static int runs(struct supervisor *sv, const struct group *group, int from, int to, struct learnt *learnt)
+static int runs(struct supervisor *sv, const struct group *group, int from, int to, struct learnt *learnt, FILE *out)
 {
     struct floor *floor = learnt->floor + learnt->n;
     bool all = measure(sv, group, from, to, floor);
     if (all && !*learnt->why) measure_loaded(sv, group, from, to, floor, learnt->why, sizeof learnt->why);
-    for (int v = from; v < to; v++) floors_line(stdout, &floor[v - from], group);
+    for (int v = from; v < to; v++) floors_line(out, &floor[v - from], group);
     return to - from;
 }
 
-int floors_run(struct supervisor *sv, struct cli *cli, const struct registry *registry, const volatile sig_atomic_t *interrupted)
+static void print_json(const char *env, const struct machine *machine, const struct learnt *learnt)
+{
+    char *json = floors_beside(env, machine, learnt->floor, learnt->n, learnt->why);
+    if (!json) die(EXIT_ENVIRONMENT, "doctor: out of memory; choose fewer rows by -k");
+    puts(json);
+    free(json);
+}
+
+int floors_run(struct supervisor *sv, struct cli *cli, const struct registry *registry, const char *env,
+    const volatile sig_atomic_t *interrupted)
 {
     struct plan plan = sweep_plan(cli, registry, &sv->hello.machine);
     struct learnt learnt = {.n = 0};
-    floors_head(stdout);
+    FILE *out = env ? stderr : stdout;
+    floors_head(out);
     for (int g = 0; g < plan.n && !*interrupted; g++)
         for (int from = 0, to; from < plan.group[g].n && !*interrupted; from = to) {
             to = from + MAX_VARIANTS / 2 < plan.group[g].n ? from + MAX_VARIANTS / 2 : plan.group[g].n;
             begin_floors(&learnt, &plan.group[g], from, to, registry, cli);
-            learnt.n += runs(sv, &plan.group[g], from, to, &learnt);
+            learnt.n += runs(sv, &plan.group[g], from, to, &learnt, out);
         }
-    floors_worst(stdout, learnt.floor, learnt.n, learnt.why);
-    bool written = !*interrupted && write_floors(&sv->hello.machine, &learnt);
+    floors_worst(out, learnt.floor, learnt.n, learnt.why);
+    bool written = !*interrupted && write_floors(out, &sv->hello.machine, &learnt);
+    if (env) print_json(env, &sv->hello.machine, &learnt);
     plan_free(&plan);
     free(learnt.floor);
     return *interrupted ? 128 + *interrupted : written ? EXIT_OK : EXIT_ENVIRONMENT;

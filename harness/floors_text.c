@@ -221,3 +221,22 @@ char *floors_json(const struct machine *machine, const struct floor *floor, int 
     cJSON_Delete(root);
     return json;
 }
+
+char *floors_beside(const char *env, const struct machine *machine, const struct floor *floor, int n, const char *why)
+{
+    double (*const pct[])(const struct floor *) = {floor_pct, floor_again_pct, floor_loaded_pct, floor_traced_pct};
+    const char *const key[] = {"floor_pct", "again_pct", "loaded_pct", "traced_pct"};
+    locale_t before = c_numbers();
+    cJSON *root = cJSON_Parse(env);
+    uselocale(before);
+    as_read(root);
+    cJSON *floors = object_of(machine, floor, n, why, NULL), *worst = cJSON_AddObjectToObject(floors, "worst");
+    for (int i = 0; i < COUNT(pct); i++) {
+        const struct floor *of = farthest(floor, n, pct[i]);
+        put_real(worst, key[i], of ? pct[i](of) : NAN);
+    }
+    cJSON_AddItemToObject(root, "floors", floors);
+    char *json = cJSON_Print(root);
+    cJSON_Delete(root);
+    return json;
+}

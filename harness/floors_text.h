@@ -33,5 +33,7 @@ bool  floors_whole(const char *json, const struct machine *, char *ret_why, size
 /* The file: rows of the earlier one (NULL: none; else a whole one) as they stand there, but for those measured anew, which take
  * their places; others behind. malloc'ed; NULL: no memory. */
 char *floors_json(const struct machine *, const struct floor *, int n, const char *why, const char *earlier);
+/* What env.json says of the machine, an object, with these floors as "floors": as in the file, and beside the rows the worst. */
+char *floors_beside(const char *env, const struct machine *, const struct floor *, int n, const char *why);
 
 #endif

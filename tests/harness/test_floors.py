@@ -60,4 +60,13 @@ def bad_file_is_kept(folder):
             expect(file.read() == words, f"{name} is not what was there", done)
 
 
-main(floors, rows_stay, bad_file_is_kept)
+def one_json_value(folder):
+    """With --json stdout is one value, which has the rows of the file; words go to stderr."""
+    done, learnt = learn_floors(folder, "attn/host_perhead", "--json")
+    said = json.loads(done.stdout)
+    expect(said["device"]["name"] == learnt["device"] and said["floors"]["rows"] == learnt["rows"], f"{said['floors']}", done)
+    expect(said["floors"]["worst"]["floor_pct"] == learnt["rows"][0]["floor_pct"], f"not the worst: {said['floors']}", done)
+    expect("written: " in done.stderr, "not told where", done)
+
+
+main(floors, rows_stay, bad_file_is_kept, one_json_value)

@@ -205,13 +205,34 @@ static void files_that_cannot_be_joined(void **state)
     }
 }
 
+static void beside_the_machine(void **state)
+{
+    (void)state;
+    struct floor floor[] = {floor_of("mix/a", 0.25, 1000, 1000, 1001, 997), floor_of("mix/b", 0.5, NAN, NAN, NAN, NAN)};
+    char *json = floors_beside("{\"read\": 1.0000000000000002, \"device\": {\"name\": \"H200\"}}", &h200, floor, 2, "held");
+    assert_non_null(strstr(json, "1.0000000000000002"));
+    cJSON *root = cJSON_Parse(json), *floors = cJSON_GetObjectItem(root, "floors"), *worst = cJSON_GetObjectItem(floors, "worst");
+    assert_non_null(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "device"), "name"));
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(floors, "rows")), 2);
+    assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(worst, "floor_pct")) == 0.5);
+    assert_true(fabs(cJSON_GetNumberValue(cJSON_GetObjectItem(worst, "traced_pct")) + 0.3) < 1e-9);
+    cJSON_Delete(root);
+    free(json);
+    json = floors_beside("{}", &h200, &floor[1], 1, "held");
+    root = cJSON_Parse(json);
+    worst = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "floors"), "worst");
+    assert_true(cJSON_IsNull(cJSON_GetObjectItem(worst, "loaded_pct")));
+    cJSON_Delete(root);
+    free(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(against_the_block_before), cmocka_unit_test(worst_with_its_sign),
         cmocka_unit_test(file_has_null_for_nothing),
         cmocka_unit_test(earlier_rows_stay), cmocka_unit_test(why_stays_with_its_rows), cmocka_unit_test(other_meaning_is_dropped),
-        cmocka_unit_test(files_that_cannot_be_joined),
+        cmocka_unit_test(files_that_cannot_be_joined), cmocka_unit_test(beside_the_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
