@@ -20,8 +20,9 @@ struct graph {
 };
 
 struct host {
-    struct dev       dev;       /* first: a struct dev * is one of ours */
-    struct host_look look;      /* the last one */
+    struct dev        dev;      /* first: a struct dev * is one of ours */
+    struct host_look  look;     /* the last one */
+    struct host_clock clock;    /* likewise */
 };
 
 /* Large blocks come from mmap with huge pages asked for: first touches are cheaper, and a block that is not touched costs
@@ -195,12 +196,7 @@ static int host_measure(struct dev *dev, struct ceilings *ret)
 
 static double host_clock_MHz(struct dev *dev)
 {
-    (void)dev;
-    FILE *file = fopen("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "r");
-    double kHz = NAN;
-    if (file && fscanf(file, "%lf", &kHz) != 1) kHz = NAN;
-    if (file) fclose(file);
-    return kHz / 1e3;
+    return host_read_clock(&((struct host *)dev)->clock);
 }
 
 enum { CANARY_STEPS = 20000 };

@@ -3,13 +3,16 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <math.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base.h"
+#include "csv.h"
 
-enum { MOST_THREADS = 32 };   /* are asked: all where there are fewer, and enough to tell where there are more */
+enum { MOST_THREADS = 32, MOST_CPUS = 16 };   /* are asked: all where there are fewer, and enough to tell where there are more */
 
 /* The first number behind `key` at the begin of a line of a file, or NaN. */
 static double number_of(const char *path, const char *key, int skip)
@@ -99,4 +102,84 @@ void host_look(struct host_look *last, struct weather *ret)
         if (now.held_back >= last->held_back) ret->held = now.held_back > last->held_back ? HELD_QUOTA : 0;
     }
     *last = now;
+}
+
+double host_cpufreq_MHz(const char *root, const int *cpu, int n)
+{
+    double sum = 0, kHz;
+    int found = 0;
+    for (int i = 0; i < n; i++) {
+        char path[500];
+        FILE *file = fopen(text(path, sizeof path, "%s/cpu%d/cpufreq/scaling_cur_freq", root, cpu[i]), "re");
+        if (!file && !found) break;   /* one without has no driver, and neither have the others */
+        if (file && fscanf(file, "%lf", &kHz) == 1 && kHz > 0 && isfinite(kHz)) sum += kHz, found++;
+        if (file) fclose(file);
+    }
+    return found ? sum / found / 1e3 : NAN;
+}
+
+/* What stands behind "key : " at the begin of a line, or NULL. */
+static char *value_of(char *line, const char *key)
+{
+    size_t length = strlen(key);
+    if (strncmp(line, key, length)) return NULL;
+    line += length + strspn(line + length, " \t");
+    if (*line++ != ':') return NULL;
+    line += strspn(line, " \t");
+    line[strcspn(line, "\n")] = 0;
+    return line;
+}
+
+static bool is_among(int64_t which, const int *cpu, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (cpu[i] == which) return true;
+    return false;
+}
+
+double host_cpuinfo_MHz(FILE *cpuinfo, const int *cpu, int n)
+{
+    char line[256];   /* flags are longer, and come in pieces */
+    double sum = 0, MHz;
+    int found = 0;
+    bool begins = true, ours = false;
+    while (found < n && fgets(line, sizeof line, cpuinfo)) {
+        bool ends = strchr(line, '\n');
+        char *processor = begins ? value_of(line, "processor") : NULL, *clock = begins && ours ? value_of(line, "cpu MHz") : NULL;
+        int64_t which;
+        if (processor) ours = *processor && !cell_whole(processor, &which) && is_among(which, cpu, n);
+        if (clock && !cell_real(clock, &MHz) && MHz > 0) sum += MHz, found++;
+        begins = ends;
+    }
+    return found ? sum / found : NAN;
+}
+
+/* Where there are more than MOST_CPUS they are taken at even steps, so that each socket has its share. */
+static int pick_cpus(int *ret)
+{
+    cpu_set_t set[8];   /* of 8,192 CPUs */
+    if (sched_getaffinity(0, sizeof set, set)) return 0;
+    int all = CPU_COUNT_S(sizeof set, set), step = (all + MOST_CPUS - 1) / MOST_CPUS, n = 0;
+    for (int cpu = 0, seen = 0; seen < all; cpu++)
+        if (CPU_ISSET_S((size_t)cpu, sizeof set, set) && seen++ % step == 0) ret[n++] = cpu;
+    return n;
+}
+
+/* It is asked for before each sample. What takes longer than 0.1 ms (many CPUs; kernels that first send for the figure) is asked
+ * for less often: a hundredth of the time at most, but once a second, since a reading may also have been interrupted. */
+double host_read_clock(struct host_clock *last)
+{
+    double begin = now_s();
+    int cpu[MOST_CPUS];
+    if (begin < last->until_s) return last->MHz;
+    int n = pick_cpus(cpu);
+    last->MHz = host_cpufreq_MHz("/sys/devices/system/cpu", cpu, n);
+    FILE *cpuinfo = isnan(last->MHz) ? fopen("/proc/cpuinfo", "re") : NULL;
+    if (cpuinfo) {
+        last->MHz = host_cpuinfo_MHz(cpuinfo, cpu, n);
+        fclose(cpuinfo);
+    }
+    double took_s = now_s() - begin;
+    last->until_s = took_s > 1e-4 ? begin + took_s + fmin(1, fmax(0.1, 100 * took_s)) : 0;
+    return last->MHz;
 }
