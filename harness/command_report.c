@@ -78,15 +78,22 @@ static int strict_code(const struct table *table)
     return code;
 }
 
-/* Of a profile: where each row's time went. false: it was none, or left no such file, which is said. */
-static bool read_breakdown(const struct run *run, struct sheet *ret, int *code)
+/* Of a profile: where each row's time went, and why that of some is not known. Both are missing where it was none; what else is
+ * missing, or no such file, is said. */
+static void read_profile(const struct run *run, struct sheet *breakdown, struct sheet *counters, struct report_options *o,
+    int *code)
 {
-    char why[700];
-    int error = profile_read_breakdown(run->folder, ret, why, sizeof(why));
-    if (!error || error == ENOENT) return !error;
-    say("%s", why);
-    if (*code == EXIT_OK) *code = EXIT_USAGE;
-    return false;
+    char why[2][700];
+    const int error[] = {profile_read_breakdown(run->folder, breakdown, why[0], sizeof(why[0])),
+        profile_read_lacks(run->folder, counters, why[1], sizeof(why[1]))};
+    if (!error[0]) o->breakdown = breakdown;
+    if (!error[1]) o->counters = counters;
+    for (int i = 0; i < COUNT(error); i++) {
+        if (!error[i] || error[i] == ENOENT) continue;
+        say("%s", why[i]);
+        if (*code == EXIT_OK) *code = EXIT_USAGE;
+    }
+    if (error[1] == ENOENT && error[0] != ENOENT) say("%s; why a row has no tree is not known", why[1]);
 }
 
 int command_report(const struct cli *cli)
@@ -97,11 +104,12 @@ int command_report(const struct cli *cli)
         struct run run = open_run(cli->args.word[i]);
         struct report_options options = options_of(cli);
         options.folder = run.folder;
-        struct sheet breakdown;
-        if (read_breakdown(&run, &breakdown, &code)) options.breakdown = &breakdown;
+        struct sheet breakdown, counters;
+        read_profile(&run, &breakdown, &counters, &options, &code);
         if (i) putchar('\n');
         report_all(stdout, run.machine_known ? &run.machine : NULL, &run.table, &options);
         if (options.breakdown) sheet_free(&breakdown);
+        if (options.counters) sheet_free(&counters);
         int its = cli->strict ? strict_code(&run.table) : EXIT_OK;
         if (code == EXIT_OK || its == EXIT_ROW_FAILED) code = its;
         table_free(&run.table);

@@ -68,11 +68,19 @@ int profile_read_counters(const char *folder, struct sheet *ret, char *ret_error
     return sheet_read(text(path, sizeof path, "%s/counters.csv", folder), needs, reals, ret, ret_error, size);
 }
 
-/* Is it this row's line? */
-static bool is_of(const struct sheet *s, int line, const struct row *row)
+int profile_read_lacks(const char *folder, struct sheet *ret, char *ret_error, size_t size)
+{
+    static const char *const needs[] = {"op", "kernel", "engine", "tune", "cache", "seed", "breakdown", "why", NULL};
+    static const char *const reals[] = {"t_med_ns", "traced_ns", "untraced_ns", "trace_ratio", NULL};
+    char path[600];
+    return sheet_read(text(path, sizeof path, "%s/counters.csv", folder), needs, reals, ret, ret_error, size);
+}
+
+/* Is it this row's line? Of breakdown.csv also its replays'; counters.csv has no passes. */
+static bool is_of(const struct sheet *s, int line, const struct row *row, const char *pass)
 {
     const struct { const char *column, *value; } of[] = {{"op", row->op}, {"kernel", row->kernel}, {"engine", row->engine},
-        {"tune", row->tune}, {"cache", row->cache}, {"pass", "replay"}};
+        {"tune", row->tune}, {"cache", row->cache}, {"pass", pass}};
     int64_t value;
     for (int i = 0; i < COUNT(of); i++)
         if (strcmp(sheet_text(s, line, of[i].column), of[i].value)) return false;
@@ -105,9 +113,20 @@ bool profile_read_row(const struct sheet *s, const struct row *row, struct break
 {
     int line = 0;
     *ret = (struct breakdown){.used = 0};
-    while (line < s->n && !is_of(s, line, row)) line++;
+    while (line < s->n && !is_of(s, line, row, "replay")) line++;
     if (line == s->n) return false;
     ret->calls = (int32_t)whole(s, line, "calls");
     for (int i = line; i < s->n && profile_same_pass(s, line, i); i++) add_line(s, i, ret);
     return ret->used && ret->calls > 0 && ret->span_ns > 0;
+}
+
+const char *profile_read_lack(const struct sheet *s, const struct row *row, bool *ret_traced)
+{
+    int line = 0;
+    while (line < s->n && !is_of(s, line, row, "")) line++;
+    if (line == s->n) return NULL;
+    const char *breakdown = sheet_text(s, line, "breakdown"), *why = sheet_text(s, line, "why");
+    *ret_traced = *breakdown;
+    if (!strcmp(breakdown, "ok")) return NULL;
+    return *breakdown ? breakdown : *why ? why : NULL;
 }

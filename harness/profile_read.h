@@ -11,11 +11,17 @@
 int  profile_read_breakdown(const char *folder, struct sheet *ret, char *ret_error, size_t size);
 int  profile_read_counters(const char *folder, struct sheet *ret, char *ret_error, size_t size);
 
+/* counters.csv likewise, for profile_read_lack alone. */
+int  profile_read_lacks(const char *folder, struct sheet *ret, char *ret_error, size_t size);
+
 /* Lines a and b belong to one row of rows.csv, and to the same pass. */
 bool profile_same_row(const struct sheet *breakdown, int a, int b);
 bool profile_same_pass(const struct sheet *breakdown, int a, int b);
 
 /* A row's replays. false: the sheet has none. */
 bool profile_read_row(const struct sheet *breakdown, const struct row *, struct breakdown *ret);
+/* Why a row has no tree, by its line of counters.csv; NULL: it doesn't say. *ret_traced: the breakdown does not hold; else there
+ * was no trace. */
+const char *profile_read_lack(const struct sheet *counters, const struct row *, bool *ret_traced);
 
 #endif

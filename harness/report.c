@@ -266,7 +266,7 @@ void report_all(FILE *out, const struct machine *machine, const struct table *ta
         /* It counts for growth, and its group stands above. */
         if (!strncmp(table->row[i].reason, MEASURED_AGAIN, strlen(MEASURED_AGAIN))) continue;
         report_group(out, table->row + i, end - i, &o);
-        if (o.breakdown) report_trees(out, table->row + i, end - i, &o);
+        if (o.breakdown || o.counters) report_trees(out, table->row + i, end - i, &o);
     }
     struct scalings scalings = scalings_find(table);
     report_growth(out, &scalings, table, &o);

@@ -24,7 +24,7 @@ struct report_options {
     const char *folder;  /* of the run; NULL: none */
     const char *next;    /* "what to do next" lines, NULL: the usual ones */
     int         above;   /* growths above their declaration, for the summary */
-    const struct sheet *breakdown;   /* of a profile's folder, for report_all; NULL: none */
+    const struct sheet *breakdown, *counters;   /* of a profile's folder, for report_all; NULL: none */
 
     /* Filled by report_see: dims that never vary are said once, by report_machine, and left out of every report_group. Where none
      * varies, all stand in the group. */

@@ -119,6 +119,13 @@ static void put_counters(FILE *out, const struct row *row, const struct profile 
     if (*c->why) put_paragraph(out, o, "no counters", c->why);
 }
 
+/* Why a row has no tree, in the words of both a profile and the report of its files. */
+static void put_lack(FILE *out, const struct report_options *o, bool traced, const char *why)
+{
+    char tame[700];   /* it may come from a file */
+    put_paragraph(out, o, traced ? "the breakdown does not hold" : "no trace", tame_text(why, tame, sizeof tame));
+}
+
 static void begin_row(FILE *out, const struct row *row, const struct report_options *o)
 {
     char name[256], tune[256];
@@ -132,23 +139,35 @@ void report_profile(FILE *out, const struct row *row, const struct profile *p, c
 {
     begin_row(out, row, o);
     if (p->replay.used) put_tree(out, &p->replay);
-    if (*p->replay.failed) put_paragraph(out, o, "the breakdown does not hold", p->replay.failed);
+    if (*p->replay.failed) put_lack(out, o, true, p->replay.failed);
     if (p->replay.launches) put_health(out, p, o);
-    if (*p->note) put_paragraph(out, o, "no trace", p->note);
+    if (*p->note) put_lack(out, o, false, p->note);
     put_counters(out, row, p, machine, o);
+    if (o->markdown) fputs("```\n", out);
+}
+
+/* A row of the files. One that counters.csv doesn't believe has no tree, even where breakdown.csv has one. */
+static void put_read_row(FILE *out, const struct row *row, const struct report_options *o)
+{
+    struct breakdown b;
+    char time[32];
+    bool there = o->breakdown && profile_read_row(o->breakdown, row, &b), traced = false;
+    const char *why = o->counters ? profile_read_lack(o->counters, row, &traced) : NULL;
+    if (there && !traced) why = NULL;
+    if (!there && !why) return;
+    begin_row(out, row, o);
+    if (why) put_lack(out, o, traced, why);
+    else {
+        put_tree(out, &b);
+        fprintf(out, "    traced: %s a call\n", ns_text(breakdown_call_ns(&b), time, sizeof time));
+    }
     if (o->markdown) fputs("```\n", out);
 }
 
 void report_trees(FILE *out, const struct row *rows, int n, const struct report_options *o)
 {
-    struct breakdown b;
     for (int i = 0; i < n; i++) {
-        char time[32];
         bool again = !strncmp(rows[i].reason, MEASURED_AGAIN, strlen(MEASURED_AGAIN));   /* for its time alone */
-        if (again || !profile_read_row(o->breakdown, &rows[i], &b)) continue;
-        begin_row(out, &rows[i], o);
-        put_tree(out, &b);
-        fprintf(out, "    traced: %s a call\n", ns_text(breakdown_call_ns(&b), time, sizeof time));
-        if (o->markdown) fputs("```\n", out);
+        if (!again) put_read_row(out, &rows[i], o);
     }
 }

@@ -20,6 +20,14 @@ def read(folder, name):
         return list(csv.DictReader(file, strict=True))
 
 
+def replace(path, before, after):
+    with open(path, encoding="utf-8") as file:
+        words = file.read()
+    expect(before in words, f"no {before!r} in {path}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(words.replace(before, after, 1))
+
+
 def key(row):
     names = list(row)
     return tuple(row[name] for name in ("op", "kernel", "tune", "cache", "seed", *names[names.index("engine") + 1:
@@ -116,11 +124,7 @@ def failed_stays_failed(folder):
     """A breakdown that does not hold is exit 1 and said, also once nothing is left to measure."""
     out = os.path.join(folder, "run")
     expect_exit(kbench("profile", *TINY, *SHORT, "--no-plots", "--out", out), 0)
-    path = os.path.join(out, "counters.csv")
-    with open(path, encoding="utf-8") as file:
-        words = file.read()
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(words.replace(",ok,", ",5 of 21 launches have records that are missing or impossible,", 1))
+    replace(os.path.join(out, "counters.csv"), ",ok,", ",5 of 21 launches have records that are missing or impossible,")
     done = kbench("profile", "--resume", out, "--no-plots")
     expect_exit(done, 1)
     expect("1 of the breakdowns does not hold" in done.stderr and "counters.csv" in done.stderr, "not said", done)
@@ -182,6 +186,76 @@ def report_has_the_trees(folder):
     expect(not tree_of(again.stdout), "a tree of nothing", again)
 
 
+def without_trees(out, *kernels):
+    """Takes the parts of some rows from breakdown.csv, as where they don't hold."""
+    path = os.path.join(out, "breakdown.csv")
+    with open(path, encoding="utf-8") as file:
+        lines = file.readlines()
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(line for line in lines if line.split(",")[1] not in kernels)
+
+
+def report_says_why_not(folder):
+    """Where a row has no tree the report says what the profile said in its place."""
+    out, why = os.path.join(folder, "run"), "5 of 21 launches have records that are missing or impossible: 2 missing, 3 reversed"
+    expect_exit(kbench("profile", *TINY, *SHORT, "--no-plots", "--out", out), 0)
+    lines, path = read(out, "counters.csv"), os.path.join(out, "counters.csv")
+    one, other = sorted({line["kernel"] for line in lines})[:2]
+    with open(path, newline="", encoding="utf-8") as file:
+        table = list(csv.reader(file, strict=True))
+    kernel, breakdown, told = (table[0].index(name) for name in ("kernel", "breakdown", "why"))
+    for line in table[1:]:
+        if line[kernel] == one:
+            line[breakdown] = why
+        if line[kernel] == other:
+            line[breakdown], line[told] = "", "no permission to trace\033[7m\n```\nhere"
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(table)
+    n, dark = sum(line["kernel"] == one for line in lines), sum(line["kernel"] in (one, other) for line in lines)
+    for turn in range(2):                        # a tree that counters.csv does not believe is not shown either
+        without_trees(out, *((one, other) if turn else (other,)))
+        for words in [], ["--markdown"]:
+            again = kbench("report", out, *words)
+            expect_exit(again, 0)
+            said = " ".join(again.stdout.split())
+            expect(said.count(f"the breakdown does not hold: {why}") == n, "not said why", again)
+            expect(said.count("no trace: no permission to trace?[7m ``` here") == dark - n, "not said why", again)
+            expect(again.stdout.count("traced: ") == len(lines) - dark, "trees", again)
+            expect(again.stdout.count("\n```\n") == (2 * len(lines) if words else 0), "fences", again)
+            expect(words or all(len(line) <= 80 for line in again.stdout.splitlines()), "columns", again)
+
+
+def counters_are_not_believed_blindly(folder):
+    out, whole = os.path.join(folder, "run"), os.path.join(folder, "whole")
+    expect_exit(kbench("profile", *TINY, *SHORT, "--no-plots", "--out", whole), 0)
+    lines = read(whole, "counters.csv")
+    t = lines[0]["t_med_ns"]
+    for change, said in (((",breakdown,", ",nothing,"), ":1: 'breakdown': no such column"),
+                         ((",why\n", ",no\n"), ":1: 'why': no such column"), ((f",{t},", ",nan,"), ":2: 'nan': not a number"),
+                         (("\n", "\nattn,"), ":2: another number of cells")):
+        shutil.copytree(whole, out)
+        replace(os.path.join(out, "counters.csv"), *change)
+        done = kbench("report", out)
+        expect_exit(done, 2)
+        expect("counters.csv" + said in done.stderr, f"not said: {said}", done)
+        expect(len(tree_of(done.stdout)) == 2 * len(lines), "trees that hold are not shown", done)
+        shutil.rmtree(out)
+    shutil.copytree(whole, out)
+    with open(os.path.join(out, "counters.csv"), "a", encoding="utf-8") as file:
+        file.write("torn")
+    done = kbench("report", out)
+    expect_exit(done, 2)
+    expect(f"counters.csv:{len(lines) + 2}: cut short within this line" in done.stderr, "not said", done)
+    os.unlink(os.path.join(out, "counters.csv"))
+    done = kbench("report", out)
+    expect_exit(done, 0)
+    expect("counters.csv: can't be read" in done.stderr and "why a row has no tree is not known" in done.stderr, "not said", done)
+    os.unlink(os.path.join(out, "breakdown.csv"))
+    done = kbench("report", out)
+    expect_exit(done, 0)
+    expect("counters.csv" not in done.stderr, "of a sweep", done)
+
+
 def cut_short_is_told(folder):
     out = os.path.join(folder, "run")
     expect_exit(kbench("profile", *TINY, *SHORT, "--no-plots", "--out", out), 0)
@@ -223,4 +297,4 @@ def headers_are_explained(folder):
 
 
 main(adds_up, goes_on_and_begins_anew, rings_of_many_sets, lost_lines, failed_stays_failed, interrupted_under_the_tracer,
-     report_has_the_trees, cut_short_is_told, headers_are_explained)
+     report_has_the_trees, report_says_why_not, counters_are_not_believed_blindly, cut_short_is_told, headers_are_explained)
