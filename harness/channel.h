@@ -60,6 +60,7 @@ struct job {
     bool            once;                    /* under --wrap: one launch, no time */
     bool            decided[MAX_VARIANTS];   /* verdicts of an earlier worker on the same group */
     struct verdict  verdict[MAX_VARIANTS];
+    struct verdict  traced[MAX_VARIANTS];    /* not STATUS_OK: an earlier worker died tracing it, so that it is timed alone */
 };
 
 /* What is in the process: nothing, twice; the tracer, which has never been on; a tracer that has been on and is off. */

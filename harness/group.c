@@ -202,6 +202,13 @@ static void profile_lanes(struct worker *worker, struct timer *timer, const int 
     for (int l = 0; l < timer->n_lanes; l++) {
         if (timer->lane[l].verdict.status != STATUS_OK) continue;
         worker->variant = map[l];
+        if (worker->job->traced[map[l]].status != STATUS_OK) {
+            profile_clear(profile);
+            text(profile->replay.failed, sizeof profile->replay.failed, "%s", worker->job->traced[map[l]].reason);
+            send_profile(worker, map[l], 0, timer->lane[l].bound, profile);
+            timer->lane[l].verdict.status = STATUS_CRASH;   /* for what follows; its row has been sent */
+            continue;
+        }
         int error = profile_time(timer->lane[l].bound, timer->lane[l].summary.median, tell_board, worker, &untraced_ns[l]);
         if (!error) continue;
         profile_clear(profile);

@@ -149,7 +149,7 @@ static void put_head(struct csv_out *out, const struct row *row, const struct pr
     const int64_t health[] = {b->records, b->dropped, b->zero_time, b->reversed, b->unmatched, b->missing, b->duplicates,
         b->launches, b->used, b->mapped};
     csv_real(out, row->t_med_ns), csv_real(out, profile_flop(row)), csv_real(out, row->bytes);
-    csv_text(out, !traced ? "" : *b->failed ? b->failed : "ok");
+    csv_text(out, *b->failed ? b->failed : traced ? "ok" : "");
     csv_real(out, traced ? breakdown_call_ns(b) : NAN), csv_real(out, traced ? b->untraced_ns : NAN);
     csv_real(out, traced ? b->ratio : NAN);
     csv_real(out, traced ? (breakdown_call_ns(b) - b->untraced_ns) / b->kernels_per_call : NAN);

@@ -193,9 +193,10 @@ void supervisor_close(struct supervisor *sv)
 
 enum end { END_DONE, END_DEATH, END_TIMEOUT, END_INTERRUPTED };
 
-/* Feeds on the worker's messages until the group is over, one way or another. */
-static enum end listen_to(struct supervisor *sv, struct job *job, struct outcome *ret, struct done *ret_done)
+/* Feeds on the worker's messages until the group is over, one way or another. *ret_timed: rows have come, all of them at once. */
+static enum end listen_to(struct supervisor *sv, struct job *job, struct outcome *ret, bool *ret_timed, struct done *ret_done)
 {
+    *ret_timed = false;
     for (;;) {
         if (*sv->interrupted) return END_INTERRUPTED;
         enum message kind;
@@ -212,7 +213,7 @@ static enum end listen_to(struct supervisor *sv, struct job *job, struct outcome
             job->decided[checked.variant] = true;
             job->verdict[checked.variant] = checked.verdict;
         }
-        if (kind == MESSAGE_ROW) outcome_row(&job->group, body, size, ret);
+        if (kind == MESSAGE_ROW) outcome_row(&job->group, body, size, ret), *ret_timed = true;
         if (kind == MESSAGE_SAMPLES && size >= 8) outcome_samples(&job->group, body, size, ret);
         if (kind == MESSAGE_PROFILE) outcome_profile(&job->group, body, size, ret);
         if (kind == MESSAGE_LOADED) outcome_loaded(&job->group, body, size, ret);
@@ -228,12 +229,13 @@ bool supervisor_group(struct supervisor *sv, struct job *job, struct outcome *re
     for (int v = 0; v < job->group.n; v++) outcome_clear(&ret[v]);
     if (sv->traced) renew(sv);   /* a tracer leaves longer calls behind, although it is off: see profile_time */
     sv->traced = job->profile || job->loaded;
-    /* Each attempt decides at least one variant more, or is one of few deaths in nobody's launch, so it ends. */
-    for (int attempt = 0, deaths = 0; attempt <= job->group.n + DEATHS; attempt++) {
+    /* Each attempt decides at least one variant more, gives up a trace, or is one of few deaths in nobody's launch, so it ends. */
+    for (int attempt = 0, deaths = 0; attempt <= 2 * job->group.n + DEATHS; attempt++) {
+        bool timed = false;
         if (sv->connection < 0 && !start_worker(sv)) return false;
         *sv->board = (struct board){.variant = -1};
         enum end end = END_DEATH;
-        if (!channel_send(sv->connection, MESSAGE_JOB, job, sizeof *job, NULL, 0)) end = listen_to(sv, job, ret, ret_done);
+        if (!channel_send(sv->connection, MESSAGE_JOB, job, sizeof *job, NULL, 0)) end = listen_to(sv, job, ret, &timed, ret_done);
         if (end == END_DONE) return true;
 
         int status = 0, at = sv->board->variant;
@@ -250,6 +252,11 @@ bool supervisor_group(struct supervisor *sv, struct job *job, struct outcome *re
         if (end == END_INTERRUPTED) return false;
         if (at < 0 && end == END_DEATH && ++deaths < job->group.n && deaths < DEATHS) continue;   /* was it killed from outside? */
         struct verdict verdict = verdict_of_death(sv->board, status, end == END_TIMEOUT, job->timeout_s);
+        if (timed && at >= 0 && at < job->group.n && job->traced[at].status == STATUS_OK) {   /* only its trace is lost */
+            if (ret[at].profile && *ret[at].profile->note) text(verdict.reason, sizeof verdict.reason, "%s", ret[at].profile->note);
+            job->traced[at] = verdict;
+            continue;
+        }
         if (at >= 0 && at < job->group.n && job->decided[at] && job->verdict[at].status == STATUS_CRASH) continue;
         for (int v = 0; v < job->group.n; v++) {
             if (at >= 0 && v != at) continue;   /* -1: nobody's launch; the group can't be prepared */

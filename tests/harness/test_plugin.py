@@ -5,6 +5,7 @@ usage: test_plugin.py PROGRAM SOURCE_ROOT FOLDER [TEST...]      FOLDER holds the
 """
 import csv
 import fcntl
+import glob
 import json
 import os
 import re
@@ -72,6 +73,24 @@ def traced_processes_time_nothing(folder):
         expect_exit(done, 0)
         seen = re.findall(r"^process (\d+)$", done.stderr, re.MULTILINE)
         expect(len(seen) == len(set(seen)) == processes, f"{command}: processes {seen}", done)
+
+
+def death_under_the_tracer_costs_a_trace(folder):
+    """A row that is timed keeps its time, and says why it has no breakdown; nothing else of the run is lost."""
+    says = os.path.join(folder, "says")
+    words = ["profile", *plug_in(folder, "dies_late"), "-k", "plugin/*,attn/host_perhead", *SMALL, "-a", "batch=1", *QUICK, "--out"]
+    expect_exit(kbench(*words, os.path.join(folder, "whole"), env=environment(DIES_LATE_SAYS=says)), 0)
+    counts = []
+    for path in glob.glob(says + ".*"):
+        with open(path, encoding="utf-8") as file:
+            counts.append(int(file.read()))
+    done = kbench(*words, os.path.join(folder, "run"), env=environment(DIES_LATE_AT=str(max(counts) - 12)))   # twenty are traced
+    expect_exit(done, 1)
+    expect([row["status"] for row in read_rows(os.path.join(folder, "run"))] == ["ok"] * 2, "a row is lost", done)
+    with open(os.path.join(folder, "run", "counters.csv"), newline="", encoding="utf-8") as file:
+        found = {line["kernel"]: line["breakdown"] for line in csv.DictReader(file)}
+    expect(re.fullmatch(r"the worker was killed by signal 6 .* in: traced replays", found.pop("plugin/mine")), f"{found}", done)
+    expect(list(found) == ["attn/host_perhead"] and "traced replays" not in found["attn/host_perhead"], f"{found}", done)
 
 
 def who_hangs_is_blamed(folder):
@@ -155,5 +174,5 @@ def failed_stays_failed(folder):
         expect(len(read_rows(run)) == 2, "rows were measured again", done)
 
 
-main(changed_code_is_stale, has_a_name, traced_processes_time_nothing, who_hangs_is_blamed, a_run_is_of_one_code,
-     replaced_during_a_run, failed_stays_failed)
+main(changed_code_is_stale, has_a_name, traced_processes_time_nothing, death_under_the_tracer_costs_a_trace, who_hangs_is_blamed,
+     a_run_is_of_one_code, replaced_during_a_run, failed_stays_failed)

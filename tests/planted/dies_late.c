@@ -1,0 +1,28 @@
+/* Right; it says how often it has run in the file by the name of DIES_LATE_SAYS and of its process, and ends that process on the
+ * launch of number DIES_LATE_AT. */
+#include "right.h"
+#ifndef __CUDACC__
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#endif
+
+STEP(damage)
+{
+    (void)v;
+#ifndef __CUDACC__
+    static int launches;
+    const char *at = getenv("DIES_LATE_AT"), *says = getenv("DIES_LATE_SAYS");
+    char path[300];
+    usleep(6000);   /* a sample is one launch */
+    launches++;
+    snprintf(path, sizeof path, "%s.%d", says ? says : "/dev/null", (int)getpid());
+    FILE *out = says ? fopen(path, "w") : NULL;
+    if (out) fprintf(out, "%d\n", launches), fclose(out);
+    if (at && launches == atoi(at)) abort();
+#endif
+}
+
+LAUNCH_RIGHT_THEN(damage)
+
+KERNEL = {FOR_OP(attn), .note = "planted: dies late", .engine = ENGINE, .launch = launch};
