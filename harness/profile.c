@@ -123,7 +123,7 @@ static int time_tour(struct tour *tour, step_fn *step, void *step_arg, double *r
 }
 
 /* Passes over a short ring in one graph, as the timer has them: else two events and the begin of a graph would cost a call what its
- * records don't show, and the first of a graph's calls, which takes a third longer on a GPU that was idle, would be one of few. Not
+ * records don't show, and the first of a graph's calls, which takes longer on a GPU that was idle, would be one of few. Not
  * over a chunk of a long one, which a cache might hold. */
 static int passes_of(const struct tour *tour, double call_ns)
 {

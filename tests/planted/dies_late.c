@@ -1,5 +1,5 @@
 /* Right; it says how often it has run in the file by the name of DIES_LATE_SAYS and of its process, and ends that process on the
- * launch of number DIES_LATE_AT. */
+ * launch of number DIES_LATE_AT, or hangs there with DIES_LATE_HANGS. */
 #include "right.h"
 #ifndef __CUDACC__
 #include <stdio.h>
@@ -19,10 +19,12 @@ STEP(damage)
     snprintf(path, sizeof path, "%s.%d", says ? says : "/dev/null", (int)getpid());
     FILE *out = says ? fopen(path, "w") : NULL;
     if (out) fprintf(out, "%d\n", launches), fclose(out);
-    if (at && launches == atoi(at)) abort();
+    if (!at || launches != atoi(at)) return;
+    while (getenv("DIES_LATE_HANGS")) sleep(1);
+    abort();
 #endif
 }
 
 LAUNCH_RIGHT_THEN(damage)
 
-KERNEL = {FOR_OP(attn), .note = "planted: dies late", .engine = ENGINE, .launch = launch};
+KERNEL = {FOR_OP(attn), .note = "planted: dies or hangs late", .engine = ENGINE, .launch = launch};
