@@ -63,17 +63,18 @@ struct job {
     struct verdict  traced[MAX_VARIANTS];    /* not STATUS_OK: an earlier worker died tracing it, so that it is timed alone */
 };
 
-/* What is in the process: nothing, twice; the tracer, which has never been on; a tracer that has been on and is off. */
-enum { LOADED_FIRST, LOADED_AGAIN, LOADED_OFF, LOADED_TRACED, LOADED_BLOCKS };
+/* What is in the process: nothing, twice; by turns nothing any more and the tracer, which has never been on; a tracer that has been
+ * on and is off. */
+enum { LOADED_FIRST, LOADED_AGAIN, LOADED_GONE, LOADED_OFF, LOADED_TRACED, LOADED_STATES };
 
-/* One variant in these blocks of rounds, one after another. */
+/* One variant in each of them. */
 struct loaded {
-    double  ns[LOADED_BLOCKS];               /* of a call, median of a block of rounds; NaN: not timed */
-    int32_t disturbed;                       /* blocks in which other work was seen */
+    double  ns[LOADED_STATES];               /* of a call, median of as many rounds; NaN: not timed */
+    int32_t disturbed;                       /* blocks of rounds in which other work was seen */
     char    why[240];                        /* why there is no tracer, or "" */
 };
 
-#define NOT_LOADED {.ns = {NAN, NAN, NAN, NAN}}
+#define NOT_LOADED {.ns = {NAN, NAN, NAN, NAN, NAN}}
 
 struct done {
     double prepare_s, check_s, ring_s, timed_s, total_s;   /* untimed work: all but timed_s */

@@ -61,6 +61,9 @@ struct trace_ops {
     /* The profiling library is in the process and all of it is off, as it is until begin or count, which do that, too. 0, or
      * non-zero and why. NULL, as begin, where the engine has no tracer. */
     int  (*load)(struct dev *, char *ret_why, size_t size);
+    /* Takes it out again, where neither begin nor count has been called: the process is as before the first load. 0 where it is not
+     * there now, or non-zero and why: another tool holds it, for one. NULL as load. */
+    int  (*unload)(struct dev *, char *ret_why, size_t size);
     /* Everything that runs on the device from begin to end becomes a record of ret. 0, or non-zero and why. */
     int  (*begin)(struct dev *, char *ret_why, size_t size);
     int  (*end)(struct dev *, struct recording *ret, char *ret_why, size_t size);

@@ -8,12 +8,12 @@
 
 /* For each row of the selection (none: sweeps/default.ini). Prints them, writes results/runs/doctor-<uuid>.json for the gate:
  * per row op, kernel, dims, tune, cache and floor_pct, the largest difference of the medians over the repeats, and in how
- * many of those other work was seen; and of data at one place how much longer a call takes than in the second of two blocks
- * without a tracer: loaded_pct, with the library in the process but off, and traced_pct, once a tracer has been on (both null, and
- * loaded_why, where there is none); again_pct, how much longer the second of these blocks is than the first. Rows that the
- * file has of this device and that are not measured now stay as they are; a file that can't be joined is renamed, and said so. With
- * env, the object of env.json (else NULL), stdout gets that with the floors measured now in it, and words go to stderr. The exit
- * code. */
+ * many of those other work was seen; and of data at one place, by how much a call takes longer: again_pct, in the second of two
+ * runs without a tracer than in the first; loaded_pct, in rounds with its library in the process, but off, than in rounds of the
+ * same run without; gone_pct, in these than in that second run; traced_pct, once a tracer has been on, than in that (null, and
+ * loaded_why, where there is none). Rows that the file has of this device and that are not measured now stay as they are; a file
+ * that can't be joined is renamed, and said so. With env, the object of env.json (else NULL), stdout gets that with the floors
+ * measured now in it, and words go to stderr. The exit code. */
 int floors_run(struct supervisor *, struct cli *, const struct registry *, const char *env,
     const volatile sig_atomic_t *interrupted);
 

@@ -20,7 +20,12 @@ static double longer_pct(double ns, double than_ns)
 
 double floor_loaded_pct(const struct floor *floor)
 {
-    return longer_pct(floor->loaded.ns[LOADED_OFF], floor->loaded.ns[LOADED_AGAIN]);
+    return longer_pct(floor->loaded.ns[LOADED_OFF], floor->loaded.ns[LOADED_GONE]);
+}
+
+double floor_gone_pct(const struct floor *floor)
+{
+    return longer_pct(floor->loaded.ns[LOADED_GONE], floor->loaded.ns[LOADED_AGAIN]);
 }
 
 double floor_traced_pct(const struct floor *floor)
@@ -37,15 +42,16 @@ void floors_head(FILE *out)
 {
     fprintf(out, "noise floors: the same kernel twice in one group, largest difference of the\nmedians of %d x %d rounds\n",
         FLOOR_REPEATS, FLOOR_ROUNDS);
-    fprintf(out, "of a process without a tracer, medians of %d rounds: again, how much longer the\n"
-        "second such block is than the first; loaded, with the tracer's library there\n"
-        "but off; traced, once the tracer has been on and is off again\n", FLOOR_ROUNDS);
-    fprintf(out, "  %8s  %10s  %10s  %10s\n", "floor", "again", "loaded", "traced");
+    fprintf(out, "how much longer, in a process of its own, medians of %d rounds: again, a second\n"
+        "run than the first, without a tracer; loaded, rounds with its library there but\n"
+        "off than rounds of the same run without; gone, these than the second run;\n"
+        "traced, a run once the tracer has been on and is off again than the second run\n", FLOOR_ROUNDS);
+    fprintf(out, "  %7s  %8s  %8s  %8s  %8s  (%%)\n", "floor", "again", "loaded", "gone", "traced");
 }
 
 static int put_pct(FILE *out, double pct)
 {
-    return isnan(pct) ? fprintf(out, "%10s  ", "-") : fprintf(out, "%+8.3f %%  ", pct);
+    return isnan(pct) ? fprintf(out, "%8s  ", "-") : fprintf(out, "%+8.3f  ", pct);
 }
 
 void floors_line(FILE *out, const struct floor *floor, const struct group *group)
@@ -54,9 +60,10 @@ void floors_line(FILE *out, const struct floor *floor, const struct group *group
     if (!floor->n) return;
     text(words, sizeof words, "%s  %s%s", floor->row.kernel, group_text(group, what, sizeof what),
         floor->disturbed || floor->loaded.disturbed ? "  (not quiet)" : "");
-    int column = fprintf(out, "  %6.3f %%  ", floor->pct);
+    int column = fprintf(out, "  %7.3f  ", floor->pct);
     column += put_pct(out, floor_again_pct(floor));
     column += put_pct(out, floor_loaded_pct(floor));
+    column += put_pct(out, floor_gone_pct(floor));
     column += put_pct(out, floor_traced_pct(floor));
     wrap_words(out, WIDTH, column, column + 2, words);
     fflush(out);
@@ -78,8 +85,8 @@ static double floor_pct(const struct floor *floor)
 
 void floors_worst(FILE *out, const struct floor *floor, int n, const char *why)
 {
-    double (*const pct[])(const struct floor *) = {floor_again_pct, floor_loaded_pct, floor_traced_pct};
-    const char *const name[] = {"again", "loaded", "traced"};
+    double (*const pct[])(const struct floor *) = {floor_again_pct, floor_loaded_pct, floor_gone_pct, floor_traced_pct};
+    const char *const name[] = {"again", "loaded", "gone", "traced"};
     const struct floor *worst = farthest(floor, n, floor_pct);
     char words[400];
     if (worst) fprintf(out, "worst: %.3f %% (%s)\n", worst->pct, worst->row.kernel);
@@ -114,6 +121,7 @@ static cJSON *row_of(const struct floor *floor)
     for (int i = 0; i < floor->n; i++) cJSON_AddItemToArray(ratios, cJSON_CreateRaw(real_text(floor->ratio[i], digits)));
     put_real(row, "again_pct", floor_again_pct(floor));
     put_real(row, "loaded_pct", floor_loaded_pct(floor));
+    put_real(row, "gone_pct", floor_gone_pct(floor));
     put_real(row, "traced_pct", floor_traced_pct(floor));
     cJSON_AddNumberToObject(row, "loaded_disturbed", floor->loaded.disturbed);
     return row;
@@ -224,8 +232,8 @@ char *floors_json(const struct machine *machine, const struct floor *floor, int 
 
 char *floors_beside(const char *env, const struct machine *machine, const struct floor *floor, int n, const char *why)
 {
-    double (*const pct[])(const struct floor *) = {floor_pct, floor_again_pct, floor_loaded_pct, floor_traced_pct};
-    const char *const key[] = {"floor_pct", "again_pct", "loaded_pct", "traced_pct"};
+    double (*const pct[])(const struct floor *) = {floor_pct, floor_again_pct, floor_loaded_pct, floor_gone_pct, floor_traced_pct};
+    const char *const key[] = {"floor_pct", "again_pct", "loaded_pct", "gone_pct", "traced_pct"};
     locale_t before = c_numbers();
     cJSON *root = cJSON_Parse(env);
     uselocale(before);

@@ -18,10 +18,12 @@ struct floor {
     struct loaded loaded;                /* without copies: before, with and after the tracer */
 };
 
-/* By how many per cent a call takes longer with the tracer loaded but off, and once it has been on; NaN: not measured. */
+/* By how many per cent a call takes longer with the tracer loaded but off than without, in rounds of one run; NaN: not measured. */
 double floor_loaded_pct(const struct floor *);
+/* And than in the second run before there was one: in a run without it any more, and in one once it has been on. */
+double floor_gone_pct(const struct floor *);
 double floor_traced_pct(const struct floor *);
-/* The same of the two blocks before: what time alone changes. */
+/* The same of the two runs before: what another run alone changes. */
 double floor_again_pct(const struct floor *);
 
 void  floors_head(FILE *);

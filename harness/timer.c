@@ -72,9 +72,9 @@ static int sample(struct timer *timer, struct lane *lane, double *ret_ns, int *r
 }
 
 /* Untimed running until clocks and caches are as they will be. */
-static int warm_up(struct timer *timer, int *ret_lane)
+static int warm_up(struct timer *timer, double for_s, int *ret_lane)
 {
-    double until = now_s() + timer->warm_s;
+    double until = now_s() + for_s;
     do {
         for (int l = 0; l < timer->n_lanes; l++) {
             double ns;
@@ -86,6 +86,13 @@ static int warm_up(struct timer *timer, int *ret_lane)
         }
     } while (now_s() < until);
     return 0;
+}
+
+/* Something else from this round on: what it leaves behind is not for the samples. */
+static int take_turn(struct timer *timer, int round, int *ret_lane)
+{
+    timer->turn(timer->turn_arg, round);
+    return warm_up(timer, 0, ret_lane);
 }
 
 /* The canary goes first, so that it sees the device as the sample will find it. */
@@ -108,9 +115,10 @@ static void look(struct timer *timer, struct weather *ret)
 static int take_round(struct timer *timer, int placement, int round, int *ret_lane)
 {
     struct weather weather;
+    if (timer->turn) TRY(take_turn(timer, round, ret_lane));
     look(timer, &weather);
     for (int position = 0; position < timer->n_lanes; position++) {
-        int l = timer_order(timer->seed, round, position, timer->n_lanes);
+        int l = timer_order(timer->seed, timer->turn ? round / 2 : round, position, timer->n_lanes);
         struct lane *lane = &timer->lane[l];
         if (!lane_active(lane)) continue;
         struct sample *taken = &lane->sample[lane->n];
@@ -198,7 +206,7 @@ static int run_placement(struct timer *timer, int placement, int *round, int *re
     }
     pieces_cut(timer);
     if (timer->dev->ops->canary) TRY(timer->dev->ops->canary(timer->dev, &canary_ns, &wait_ns));   /* its code is loaded, too */
-    TRY(warm_up(timer, ret_lane));
+    TRY(warm_up(timer, timer->warm_s, ret_lane));
     for (int l = 0; l < timer->n_lanes; l++) timer->lane[l].first = timer->lane[l].n;
     const char *stop = NULL;
     struct weather before;

@@ -43,6 +43,9 @@ struct timer {
     int              placements; /* 0 counts as 1 */
     int            (*move)(void *arg, int placement);   /* puts the ring elsewhere; told before each placement but the first */
     void            *move_arg;
+    /* Told before each round, whose samples are then warm again; NULL: rounds follow at once. Two rounds each are in one order. */
+    void           (*turn)(void *arg, int round);
+    void            *turn_arg;
     int              n_lanes;
     struct lane     *lane;
     int              chunk_sets, chunks, cursor;

@@ -10,6 +10,13 @@ static int load(struct dev *dev, char *ret_why, size_t size)
     return dev->cupti ? 0 : -1;
 }
 
+static int unload(struct dev *dev, char *ret_why, size_t size)
+{
+    struct cupti *cupti = dev->cupti;
+    dev->cupti = NULL;
+    return cupti_unload(cupti, ret_why, size);
+}
+
 static int begin(struct dev *dev, char *ret_why, size_t size)
 {
     TRY(load(dev, ret_why, size));
@@ -28,4 +35,4 @@ static int count(struct dev *dev, enqueue_fn *enqueue, void *arg, struct counter
     return cupti_count(dev->cupti, dev->machine.ordinal, enqueue, arg, ret);
 }
 
-const struct trace_ops cuda_trace = {.load = load, .begin = begin, .end = end, .count = count};
+const struct trace_ops cuda_trace = {.load = load, .unload = unload, .begin = begin, .end = end, .count = count};

@@ -274,8 +274,16 @@ struct cupti *cupti_open(char *ret_why, size_t size)
     struct cupti *c = cupti_on(NULL);
     c->api = &c->own;
     if (!cupti_load(&c->own, ret_why, size)) return c;
+    cupti_api_close(&c->own);
     cupti_close(c);
     return NULL;
+}
+
+int cupti_unload(struct cupti *c, char *ret_why, size_t size)
+{
+    if (c) cupti_api_close(&c->own);
+    cupti_close(c);
+    return cupti_absent(ret_why, size);
 }
 
 void cupti_close(struct cupti *c)

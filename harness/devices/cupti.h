@@ -11,7 +11,9 @@ struct cupti_api;
 
 /* NULL, and why in ret_why. */
 struct cupti *cupti_open(char *ret_why, size_t size);
-void          cupti_close(struct cupti *);
+void          cupti_close(struct cupti *);   /* the library stays: once on, it has hooks in the driver */
+/* Closes one that was never on, or NULL, and its library. 0 where no CUPTI is in the process now, or non-zero and why. */
+int           cupti_unload(struct cupti *, char *ret_why, size_t size);
 /* On functions of another origin, for tests: api must live as long. */
 struct cupti *cupti_on(const struct cupti_api *);
 

@@ -70,6 +70,7 @@ struct host_evaluate {
 #endif
 
 struct cupti_api {
+    void         *library;   /* from dlopen; NULL for functions of another origin */
     CUptiResult (*cuptiGetResultString)(CUptiResult, const char **);
     CUptiResult (*cuptiGetVersion)(uint32_t *);
     CUptiResult (*cuptiSubscribe)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *);
@@ -114,6 +115,10 @@ char *cupti_error_text(const struct cupti_api *, const char *what, CUptiResult, 
 
 /* Fills the struct from the library that is found. 0, or non-zero and why in ret_why. */
 int   cupti_load(struct cupti_api *ret, char *ret_why, size_t size);
+/* The library goes, too, unless someone else has it open. Only where it was never on: it leaves hooks in the driver. */
+void  cupti_api_close(struct cupti_api *);
+/* 0 where no CUPTI is in the process, or non-zero and words in ret_why. */
+int   cupti_absent(char *ret_why, size_t size);
 
 /* Which functions a handle works on. */
 struct cupti;

@@ -1,6 +1,7 @@
 /* CUPTI's library: where it may lie, its functions, and what its errors mean to a user. */
 #include "cupti_api.h"
 
+#include <dlfcn.h>
 
 #include "base.h"
 #include "library.h"
@@ -23,11 +24,7 @@ char *cupti_error_text(const struct cupti_api *api, const char *what, CUptiResul
     }
 }
 
-static void *open_library(void)
-{
-    static const char *const names[] = {CUPTI_LIBRARIES};
-    return library_open(COUNT(names), names);
-}
+static const char *const names[] = {CUPTI_LIBRARIES};
 
 static bool find_all(void *library, struct cupti_api *api)
 {
@@ -56,17 +53,33 @@ static int major_of(uint32_t version)
     return version >= 100000 ? (int)(version / 10000) : 12;
 }
 
-/* The library stays: it may have put hooks into the driver, and another tool may use it. */
 int cupti_load(struct cupti_api *ret, char *ret_why, size_t size)
 {
     uint32_t version = 0;
-    void *library = open_library();
-    if (!library) {
+    ret->library = library_open(COUNT(names), names);
+    if (!ret->library) {
         text(ret_why, size, "no CUPTI (libcupti.so): install the toolkit's cuda-cupti package, or set LD_LIBRARY_PATH to it");
         return -1;
     }
-    if (find_all(library, ret) && !ret->cuptiGetVersion(&version) && major_of(version) == major_of(CUPTI_API_VERSION)) return 0;
+    bool all = find_all(ret->library, ret);
+    if (all && !ret->cuptiGetVersion(&version) && major_of(version) == major_of(CUPTI_API_VERSION)) return 0;
     text(ret_why, size, "the libcupti.so found is of another major version (%u) than the toolkit of this build (%u)", version,
         (unsigned)CUPTI_API_VERSION);
+    return -1;
+}
+
+void cupti_api_close(struct cupti_api *api)
+{
+    if (api->library) dlclose(api->library);
+    *api = (struct cupti_api){.library = NULL};
+}
+
+int cupti_absent(char *ret_why, size_t size)
+{
+    void *there = NULL;
+    for (int i = 0; i < COUNT(names) && !there; i++) there = dlopen(names[i], RTLD_NOLOAD | RTLD_LAZY);
+    if (!there) return 0;
+    dlclose(there);
+    text(ret_why, size, "CUPTI stays in the process (another tool's, preloaded?): there is no time without it");
     return -1;
 }

@@ -21,4 +21,4 @@ static int count(struct dev *dev, enqueue_fn *enqueue, void *arg, struct counter
     return -1;
 }
 
-const struct trace_ops cuda_trace = {.load = load, .begin = load, .count = count};
+const struct trace_ops cuda_trace = {.load = load, .unload = load, .begin = load, .count = count};

@@ -27,8 +27,8 @@ def floors(folder):
     for row in learnt["rows"]:
         expect(len(row["ratios"]) == 3, f"not three repeats: {row}", done)
         expect(abs(100 * max(abs(ratio - 1) for ratio in row["ratios"]) - row["floor_pct"]) < 1e-6, f"not the largest: {row}")
-        tracer = [row[name] for name in ("again_pct", "loaded_pct", "traced_pct")]
-        expect(tracer == [None] * 3, f"a tracer on the host engine: {row}")
+        tracer = [row[name] for name in ("again_pct", "loaded_pct", "gone_pct", "traced_pct")]
+        expect(tracer == [None] * 4, f"a tracer on the host engine: {row}")
     expect("this engine has no tracer" in learnt["loaded_why"], f"no reason: {learnt['loaded_why']}")
     expect("tracer: not measured: this engine has no tracer" in done.stdout, "not told why", done)
 

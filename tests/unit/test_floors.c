@@ -16,7 +16,7 @@
 
 static struct floor floor_of(const char *kernel, double pct, double first, double second, double loaded, double after)
 {
-    struct floor ret = {.n = 1, .ratio = {1 + pct / 100}, .pct = pct, .loaded = {.ns = {first, second, loaded, after}}};
+    struct floor ret = {.n = 1, .ratio = {1 + pct / 100}, .pct = pct, .loaded = {.ns = {first, second, second, loaded, after}}};
     row_clear(&ret.row);
     text(ret.row.op, sizeof ret.row.op, "mix");
     text(ret.row.kernel, sizeof ret.row.kernel, "%s", kernel);
@@ -31,13 +31,17 @@ static void words_of_worst(const struct floor *floor, int n, const char *why, ch
     fclose(out);
 }
 
-static void against_the_block_before(void **state)
+static void against_the_run_before(void **state)
 {
     (void)state;
     struct floor floor = floor_of("mix/a", 0.1, 1000, 1010, 1015.05, 1005.96);
     assert_true(fabs(floor_again_pct(&floor) - 1) < 1e-9);
     assert_true(fabs(floor_loaded_pct(&floor) - 0.5) < 1e-9);
     assert_true(fabs(floor_traced_pct(&floor) + 0.4) < 1e-9);
+    assert_true(floor_gone_pct(&floor) == 0);
+    floor.loaded.ns[LOADED_GONE] = 1000;      /* by turns with these, whatever the runs before were like */
+    assert_true(fabs(floor_loaded_pct(&floor) - 1.505) < 1e-9);
+    assert_true(fabs(floor_gone_pct(&floor) + 100 - 1e5 / 1010) < 1e-9);
     floor.loaded.ns[LOADED_TRACED] = NAN;
     assert_true(isnan(floor_traced_pct(&floor)) && !isnan(floor_loaded_pct(&floor)) && !isnan(floor_again_pct(&floor)));
 }
@@ -50,7 +54,7 @@ static void worst_with_its_sign(void **state)
         floor_of("mix/b", 0.1, 1000, 1000, 1001, 997), floor_of("mix/c", 0.3, NAN, NAN, NAN, NAN)};
     words_of_worst(floor, 3, "", words, sizeof words);
     assert_string_equal(words, "worst: 0.300 % (mix/c)\nworst again: +0.100 % (mix/a)\nworst loaded: +0.200 % (mix/a)\n"
-        "worst traced: -0.300 % (mix/b)\n");
+        "worst gone: +0.000 % (mix/a)\nworst traced: -0.300 % (mix/b)\n");
     words_of_worst(floor, 3, "no CUPTI", words, sizeof words);
     assert_non_null(strstr(words, "worst traced: -0.300 % (mix/b)\n"));
     assert_non_null(strstr(words, "\ntracer: not measured of all: no CUPTI\n"));
@@ -71,6 +75,7 @@ static void file_has_null_for_nothing(void **state)
     assert_true(fabs(cJSON_GetNumberValue(cJSON_GetObjectItem(a, "loaded_pct")) - 0.1) < 1e-9);
     assert_true(fabs(cJSON_GetNumberValue(cJSON_GetObjectItem(a, "traced_pct")) - 0.2) < 1e-9);
     assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(a, "again_pct")) == 0);
+    assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(a, "gone_pct")) == 0);
     assert_true(cJSON_IsNull(cJSON_GetObjectItem(b, "loaded_pct")) && cJSON_IsNull(cJSON_GetObjectItem(b, "traced_pct")));
     assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(root, "loaded_why")), "held");
     assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(root, "schema")) == 2);
@@ -229,7 +234,7 @@ static void beside_the_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(against_the_block_before), cmocka_unit_test(worst_with_its_sign),
+        cmocka_unit_test(against_the_run_before), cmocka_unit_test(worst_with_its_sign),
         cmocka_unit_test(file_has_null_for_nothing),
         cmocka_unit_test(earlier_rows_stay), cmocka_unit_test(why_stays_with_its_rows), cmocka_unit_test(other_meaning_is_dropped),
         cmocka_unit_test(files_that_cannot_be_joined), cmocka_unit_test(beside_the_machine),

@@ -243,6 +243,50 @@ static void moves_between_placements(void **state)
     bench_free(b);
 }
 
+struct turns {
+    const struct bench *b;
+    int told, warm, timed;   /* samples since the last turn */
+};
+
+static void count_turns(void *arg, int round)
+{
+    struct turns *t = arg;
+    assert_int_equal(round, t->told++);
+    if (round) assert_int_equal(t->timed, t->b->timer.n_lanes);
+    t->warm = t->timed = 0;
+}
+
+static void count_steps(void *arg, const char *what)
+{
+    struct turns *t = arg;
+    t->warm += !strcmp(what, "warm-up");
+    if (!strcmp(what, "timed sample") && !t->timed++) assert_true(t->told && t->warm == t->b->timer.n_lanes);
+}
+
+/* Something else by turns: each is told once, warmed up by every lane, and has the order of its neighbour. */
+static void rounds_by_turns(void **state)
+{
+    (void)state;
+    const double ns[] = {5000, 9000, 3000};
+    struct bench *b = bench_new(SETS, 3, ns, 0.0001);
+    struct turns turns = {.b = b};
+    int lane;
+    b->timer.timing.rounds = 24;
+    b->timer.turn = count_turns, b->timer.turn_arg = &turns;
+    b->timer.step = count_steps, b->timer.step_arg = &turns;
+    assert_int_equal(timer_run(&b->timer, &lane), 0);
+    assert_int_equal(turns.told, 24);
+    int others = 0;
+    for (int l = 0; l < 3; l++)
+        for (int i = 0; i < 24; i++) {
+            const struct sample *sample = b->lane[l].sample;
+            assert_int_equal(sample[i].position, sample[i ^ 1].position);
+            others += i > 1 && sample[i].position != sample[i - 2].position;
+        }
+    assert_true(others > 24);
+    bench_free(b);
+}
+
 /* In 2 n rounds every lane is twice at every place, and twice behind every other one. */
 static void order_is_balanced(void **state)
 {
@@ -289,6 +333,7 @@ int main(void)
         cmocka_unit_test(stops_for_the_reason_it_says),
         cmocka_unit_test(goes_round_the_whole_ring),
         cmocka_unit_test(moves_between_placements),
+        cmocka_unit_test(rounds_by_turns),
         cmocka_unit_test(order_is_balanced), cmocka_unit_test(what_ran_before_is_nobodys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
