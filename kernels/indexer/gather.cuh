@@ -65,7 +65,7 @@ template <class F> static __device__ __forceinline__ void gather_share(const ind
         return;
     }
     const uint4 lengths = indexer_load4(a, lane_id() * 4);
-    indexer_ask(a, (int32_t)threadIdx.x);
+    indexer_ask<8 / GATHER_BLOCKS>(a, (int32_t)threadIdx.x);
     indexer_share share = indexer_share_of(a, (int32_t)blockIdx.x, (int32_t)gridDim.x, indexer_clamp4(a, lengths));
     if (share.count == 0)
         return;

@@ -201,11 +201,11 @@ static __device__ __forceinline__ indexer_share indexer_share_of(const indexer_a
     return indexer_share_of(a, part, parts, indexer_lengths4(a, lane_id() * 4));
 }
 
-/* Asks for the first page numbers of all requests before anybody knows which of them live, so that they wait in L2; at most 8
- * lines a block, however wide the tables are. thread: those from 0 to 7 ask. */
-static __device__ __forceinline__ void indexer_ask(const indexer_args &a, int32_t thread) {
+/* Asks for the first page numbers of all requests before anybody knows which of them live, so that they wait in L2; at most MOST
+ * lines a block, however wide the tables are: all blocks together should ask for some hundred KB. thread: those from 0 on ask. */
+template <int MOST = 8> static __device__ __forceinline__ void indexer_ask(const indexer_args &a, int32_t thread) {
     const int32_t lines = (a.width / INDEXER_PAGE * 4 + 127) / 128, line = (int32_t)blockIdx.x + thread * (int32_t)gridDim.x;
-    if (thread >= 0 && thread < 8 && line / a.batch < lines)
+    if (thread >= 0 && thread < MOST && line / a.batch < lines)
         prefetch_l2(indexer_row<INDEXER_PAGE_TABLE>(a, line % a.batch) + line / a.batch * 128);
 }
 
