@@ -24,6 +24,7 @@ static const char gap_colour[] = "#E4E4E4", ink[] = "#202020";
 struct segment {
     double pct;
     char   words[80];
+    int    line, colour;
     int    x, row;      /* of its words in the key */
 };
 
@@ -127,7 +128,7 @@ static bool is_part(const struct sheet *s, int line)
 /* "product: nvjet_64x384.. 25 %" */
 static struct segment segment_of(const struct sheet *s, int line)
 {
-    struct segment ret = {.pct = sheet_real(s, line, "share_pct")};
+    struct segment ret = {.pct = sheet_real(s, line, "share_pct"), .line = line};
     char share[32], name[300];
     const char *whole = sheet_text(s, line, "name");
     part_text(sheet_text(s, line, "range"), *whole ? whole : sheet_text(s, line, "part"), PART, name, sizeof name);
@@ -154,6 +155,35 @@ static void find_segments(const struct sheet *s, struct bar *b)
         x += wide;
     }
     b->key_rows = row + 1;
+}
+
+/* Of the part with these names in an earlier bar; -1: none has it. */
+static int known_colour(const struct sheet *s, const struct bar *before, int n, int line)
+{
+    for (int b = 0; b < n; b++)
+        for (int i = 0; i < before[b].n && i < SEGMENTS; i++) {
+            int other = before[b].segment[i].line;
+            if (same_cell(s, other, line, "range") && same_cell(s, other, line, "name") && same_cell(s, other, line, "part"))
+                return before[b].segment[i].colour;
+        }
+    return -1;
+}
+
+/* A part keeps its colour from bar to bar, so that bars compare; new ones take, from the largest on, what is left. */
+static void pick_colours(const struct sheet *s, const struct bar *before, int n, struct bar *b)
+{
+    bool taken[SEGMENTS + 1] = {false};
+    int parts = b->n < SEGMENTS ? b->n : SEGMENTS;
+    for (int i = 0; i < parts; i++) {
+        int colour = known_colour(s, before, n, b->segment[i].line);
+        b->segment[i].colour = colour >= 0 && taken[colour] ? -1 : colour;
+        if (colour >= 0) taken[colour] = true;
+    }
+    for (int i = 0, next = 0; i < parts; i++) {
+        while (taken[next]) next++;
+        if (b->segment[i].colour < 0) b->segment[i].colour = next++;
+    }
+    if (b->n > SEGMENTS) b->segment[SEGMENTS].colour = SEGMENTS;
 }
 
 /* The first bar at or behind a line; false: none. */
@@ -189,6 +219,7 @@ static int find_bars(const struct sheet *s, const char *op, int page, struct bar
     for (int i = 0; n < PAGE_BARS && find_bar(s, op, bar.end, &bar); i++) {
         if (i < page * PAGE_BARS) continue;
         find_segments(s, &bar);
+        pick_colours(s, ret, n, &bar);
         make_label(s, bar.first, bar.label, sizeof bar.label);
         bar.label_rows = rows_of(bar.label);
         ret[n++] = bar;
@@ -233,8 +264,9 @@ static void put_bar(struct canvas *c, const struct bar *b, int y)
     for (int i = 0; i < b->n; i++) {
         const struct segment *part = &b->segment[i];
         double room = fmax(0, fmin(wide * part->pct / 100, LEFT + wide - x));
-        put_box(c, x, y, room, colours[i]);
-        put_words(c, part->x, y + BAR + LINE / 2 + 3 + LINE * part->row, part->words, "left font ',14'", colours[i]);
+        put_box(c, x, y, room, colours[part->colour]);
+        put_words(c, part->x, y + BAR + LINE / 2 + 3 + LINE * part->row, part->words, "left font ',14'",
+            colours[part->colour]);
         x += room;
     }
 }

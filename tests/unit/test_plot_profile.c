@@ -387,6 +387,33 @@ static void small_parts_are_one(void **state)
     free(script);
 }
 
+/* Bars compare by colours: a part has its own in all of them, in whatever order; one with another name takes a free one. */
+static void parts_keep_their_colours(void **state)
+{
+    (void)state;
+    if (!have_gnuplot()) skip();
+#define PART(batch, name, range, ns) "attn,a,cuda," batch ",,cold,1,replay,kernel," name "," range ",1,1," ns "," ns "," ns "\n"
+#define SPAN(batch) "attn,a,cuda," batch ",,cold,1,replay,span,,,,1,100,100,100\n"
+    char *script = bars_of(BREAKDOWN_HEAD PART("1", "product64", "", "40") PART("1", "sum", "", "30") PART("1", "relu", "", "20")
+        SPAN("1") PART("2", "product32", "", "40") PART("2", "relu", "", "30") PART("2", "sum", "late", "20")
+        PART("2", "sum", "", "10") SPAN("2"));
+#undef PART
+#undef SPAN
+    static const char *const parts[] = {"product64 40.0", "sum 30.0", "relu 20.0", "product32 40.0", "relu 30.0",
+        "late: sum 20.0", "sum 10.0"};
+    static const char *const colours[] = {"#0072B2", "#D55E00", "#009E73", "#0072B2", "#009E73", "#E69F00", "#D55E00"};
+    const char *box = script;
+    for (int i = 0; i < COUNT(parts); i++) {
+        char words[80];
+        const char *at = strstr(script, text(words, sizeof words, "'%s %%'", parts[i]));
+        assert_non_null(at);
+        assert_int_equal(strncmp(strstr(at, "rgb '") + 5, colours[i], 7), 0);
+        do box = strstr(box + 1, " rect from "); while (strstr(box, "rgb '") && !strncmp(strstr(box, "rgb '") + 5, "#E4E4E4", 7));
+        assert_int_equal(strncmp(strstr(box, "rgb '") + 5, colours[i], 7), 0);
+    }
+    free(script);
+}
+
 /* Parts that ran at once sum up to more than the bar has. */
 static void bars_end_where_they_should(void **state)
 {
@@ -454,6 +481,7 @@ int main(void)
         cmocka_unit_test(odd_numbers_are_left_out), cmocka_unit_test(ranges_are_shown),
         cmocka_unit_test(left_out_bars_are_said), cmocka_unit_test(left_out_kernels_are_said),
         cmocka_unit_test(labels_tell_rows_apart), cmocka_unit_test(small_parts_are_one),
+        cmocka_unit_test(parts_keep_their_colours),
         cmocka_unit_test(bars_end_where_they_should), cmocka_unit_test(torn_files_are_told),
     };
     return cmocka_run_group_tests(tests, make_top, remove_top);
