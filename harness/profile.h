@@ -29,9 +29,6 @@ int profile_time(struct bound *, double about_ns, step_fn *, void *step_arg, dou
 int profile_run(struct bound *, const char *name, double untraced_ns, double read_B, double write_B, step_fn *, void *step_arg,
     struct profile *ret);
 
-/* Into how many parts of how many calls the counters' passes cut a ring that takes long to go round; 1 part: they don't. */
-void profile_part(int sets, double call_ns, int *ret_parts, int *ret_calls);
-
 /* What follows from counters and row. NaN where something is missing. */
 struct derived {
     double workspace_B;           /* estimate: written to L2 beyond the outputs, at most what is declared, and read back once */

@@ -17,6 +17,7 @@
 #include "profile_files.h"
 #include "report_profile.h"
 #include "row.h"
+#include "tour.h"
 
 enum { LAUNCHES = 20, CALLS = 2, NODES = 3 * CALLS, RECORDS = LAUNCHES * NODES };
 
@@ -647,14 +648,14 @@ static void passes_are_short(void **state)
     (void)state;
     for (int i = 0; i < COUNT(of); i++) {
         int parts, calls;
-        profile_part(of[i].sets, of[i].call_ns, &parts, &calls);
+        tour_parts(of[i].sets, of[i].call_ns, &parts, &calls);
         assert_int_equal(parts, of[i].parts);
         assert_int_equal(calls, of[i].calls);
     }
     for (int sets = 1; sets < 3000; sets++)
         for (double call_ns = 1e3; call_ns < 2e9; call_ns *= 3) {
             int parts, calls;
-            profile_part(sets, call_ns, &parts, &calls);
+            tour_parts(sets, call_ns, &parts, &calls);
             assert_in_range(parts, 1, 64);
             assert_true(calls >= 1 && parts * calls <= sets && parts * calls > sets - parts);
             assert_true(parts == 1 || (calls < 256 && 2 * parts * calls > sets));
