@@ -7,10 +7,15 @@
 #include <string.h>
 
 #include "base.h"
+#include "stats.h"
 
 /* Limits. Faulty: launches with a record that is missing, impossible, foreign or double. A trace that is shorter than the untraced
  * time has lost something; one that is far longer has measured the tracer: by half as much again and 3 us a kernel. */
 static const double MOST_FAULTY = 0.05, LEAST_RATIO = 0.9, MOST_RATIO = 1.5, MOST_EXTRA_NS = 3000;
+
+/* A launch as rows' samples: longer by other work, whose time slices are a millisecond or more. */
+static const double LONGER = 1.15, LOST_NS = 1e5, MOST_DISTURBED_PCT = 1;
+enum { TELL = 3 };   /* launches of a chunk that can tell which of them is longer */
 
 /* A record, and the start of the last one of a launch: a day. What a clock that ran off says has no room in sums. */
 static const uint64_t MOST_NS = 86400ull * 1000000000;
@@ -132,6 +137,25 @@ static void judge_launch(const struct recording *r, struct breakdown *b, const s
     add_launch(r, b, (const struct activity *const *)a, n);
 }
 
+/* span: of each launch in order, 0 of one that is not used. */
+static void find_disturbed(const struct recording *r, struct breakdown *b, const int64_t *span, int n)
+{
+    int chunks = r->chunks > 1 ? r->chunks : 1;
+    double *ns = must_alloc((size_t)n + 1, sizeof *ns);
+    for (int c = 0; c < chunks; c++) {
+        int found = 0;
+        for (int i = c; i < n; i += chunks)
+            if (span[i] > 0) ns[found++] = (double)span[i];
+        double usual = found >= TELL ? stats_summarise(ns, found, 0.95).q1 : NAN;
+        for (int i = 0; i < found; i++) {
+            if (!(ns[i] > LONGER * usual && ns[i] - usual > LOST_NS)) continue;
+            b->disturbed++;
+            b->disturbed_ns += (int64_t)(ns[i] - usual);
+        }
+    }
+    free(ns);
+}
+
 static int by_time(const void *a, const void *b)
 {
     const struct part *x = a, *y = b;
@@ -171,6 +195,7 @@ void breakdown_make(const struct recording *r, struct breakdown *b)
     *b = (struct breakdown){.launches = r->launches, .calls = r->calls, .records = r->n, .dropped = r->dropped,
         .untraced_ns = r->untraced_ns, .mapped = r->n_nodes > 0};
     const struct activity **a = must_alloc((size_t)r->n + 1, sizeof *a);
+    int64_t *span = must_alloc((size_t)r->n + 1, sizeof *span);
     if (r->n_nodes) qsort(r->node, (size_t)r->n_nodes, sizeof *r->node, by_id);
     int n = 0, seen = 0;
     for (int i = 0; i < r->n; i++) {
@@ -185,8 +210,12 @@ void breakdown_make(const struct recording *r, struct breakdown *b)
             if (is_double(r, a[end], a[kept - 1])) b->duplicates++, whole = false;
             else a[kept++] = a[end];
         }
+        int64_t before = b->span_ns;
         judge_launch(r, b, a + first, kept - first, whole);
+        span[seen] = b->span_ns - before;
     }
+    if (r->nodes) find_disturbed(r, b, span, seen);
+    free(span);
     if (seen < r->launches) b->missing += (int64_t)(r->launches - seen) * r->nodes;
     else b->unmatched += (int64_t)(seen - r->launches) * r->nodes;   /* of a graph of ours, but nobody of us launched it */
     free(a);
@@ -200,6 +229,11 @@ void breakdown_make(const struct recording *r, struct breakdown *b)
 double breakdown_call_ns(const struct breakdown *b)
 {
     return b->used ? (double)b->span_ns / ((double)b->used * b->calls) : NAN;
+}
+
+bool breakdown_disturbed(const struct breakdown *b)
+{
+    return breakdown_share_pct(b, b->disturbed_ns) > MOST_DISTURBED_PCT;
 }
 
 double breakdown_share_pct(const struct breakdown *b, int64_t ns)

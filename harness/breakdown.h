@@ -33,6 +33,7 @@ struct recording {
     int64_t              dropped;    /* records that the tracer lost, as it says itself */
     int                  launches;   /* replays; eager: 1, all records together */
     int                  calls;      /* in each launch */
+    int                  chunks;     /* launches, in their order, are of these by turns, and all of one do the same; 0: 1 */
     int                  nodes;      /* kernels, copies and sets in each launch, by its capture; 0: eager, unknown */
     double               untraced_ns;/* time of a call without tracing; NaN unknown */
     bool                 by_clock;   /* recorded by the caller's own clock: nothing of it can be lost */
@@ -56,6 +57,8 @@ struct breakdown {
     int64_t busy_ns;                    /* of all records */
     int64_t gap_ns;                     /* nothing ran */
     int64_t overlap_ns;                 /* busy less the time in which something ran */
+    int64_t disturbed_ns;               /* of the span: what launches took beyond the others of their chunk: of other work */
+    int32_t disturbed;                  /* such launches */
     int64_t records, dropped, zero_time, reversed, unmatched, duplicates, missing, kernels;
     double  kernels_per_call, untraced_ns, ratio;   /* ratio: span a call over the untraced time; NaN unknown */
     bool    mapped;                     /* nodes were known since capture */
@@ -66,6 +69,8 @@ struct breakdown {
 void breakdown_make(const struct recording *, struct breakdown *ret);
 
 double breakdown_call_ns(const struct breakdown *);                          /* span of a call; NaN where there is none */
+/* Other work took more of the traced time than a trace can bear: 1 %. */
+bool   breakdown_disturbed(const struct breakdown *);
 double breakdown_share_pct(const struct breakdown *, int64_t ns);            /* of the span */
 /* What a reader calls a kernel: without return type, namespaces, parameters. "gather<64>(float*)" -> "gather<64>" */
 char  *kernel_short_name(const char *name, char *ret, size_t size);

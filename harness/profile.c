@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "base.h"
+#include "stats.h"
 #include "tour.h"
 
-enum { LAUNCHES = 20, FEWEST_LAUNCHES = 3 };
+enum { LAUNCHES = 20, FEWEST_LAUNCHES = 3, TRIES = 3, MOST_PASSES = 64 };
 static const double BUDGET_S = 0.3;   /* of traced running, and of a walk round the ring */
 static const double PASS_S = 0.1;     /* of a pass of the counters, which take some fifteen */
+static const double LONGER = 1.15, LOST_S = 1e-3;   /* of a pass beside other work, whose time slices are a millisecond or more */
 
 static int capture_and_time(struct tour *tour, step_fn *step, void *step_arg, double *ret_call_ns)
 {
@@ -53,30 +55,48 @@ static int nodes_a_launch(const struct tour *tour, const struct recording *r)
     return r->n % r->launches ? r->n / r->launches + 1 : r->n / r->launches;
 }
 
+/* *ret stays where nothing was recorded: words in ret_note. */
 static int trace_replays(struct bound *bound, const char *name, double untraced_ns, step_fn *step, void *step_arg,
-    struct profile *ret)
+    struct breakdown *ret, char *ret_note, size_t size)
 {
     struct tour tour;
     struct recording r;
     tour_plan(&tour, bound, untraced_ns, BUDGET_S);
-    if (tour.dev->machine.engine == CUDA) tour.passes = tour_passes(&tour, untraced_ns);   /* a HOST's call has no graph around it */
+    if (tour.dev->machine.engine == CUDA) tour.passes = tour_passes(&tour, untraced_ns);   /* HOST: no graph around a call */
     int rounds = rounds_of(&tour, untraced_ns);
     step(step_arg, "graphs for traced replays");
-    if (begin_recording(&tour, name, rounds * tour.at_once * tour.calls, &r, ret->note, sizeof ret->note)) return 0;
+    if (begin_recording(&tour, name, rounds * tour.at_once * tour.calls, &r, ret_note, size)) return 0;
     int error = tour_capture(&tour);
     for (int i = 0; i < rounds && !error; i++) {
         step(step_arg, "traced replays");
         error = tour_walk(&tour);
     }
-    int lost = end_recording(&tour, &r, ret->note, sizeof ret->note);
+    int lost = end_recording(&tour, &r, ret_note, size);
     tour_drop(&tour);
     r.launches = rounds * tour.at_once;
     r.calls = tour.calls * tour.passes;
+    r.chunks = tour.chunks;
     r.untraced_ns = untraced_ns;
     r.nodes = nodes_a_launch(&tour, &r);
     if (r.n_nodes && r.n_nodes % tour.chunks) r.n_nodes = 0;   /* not what was captured: believed in nothing */
-    if (!error && !lost) breakdown_make(&r, &ret->replay);
+    if (!error && !lost) breakdown_make(&r, ret);
     recording_free(&r);
+    return error;
+}
+
+/* A canary would be a record itself: other work is found in the launches. A trace beside it is taken again, and the best stays. */
+static int trace_quietly(struct bound *bound, const char *name, double untraced_ns, step_fn *step, void *step_arg,
+    struct profile *ret)
+{
+    struct breakdown *again = must_alloc(1, sizeof *again);
+    int error = trace_replays(bound, name, untraced_ns, step, step_arg, &ret->replay, ret->note, sizeof ret->note);
+    for (int try = 1; try < TRIES && !error && !*ret->note && breakdown_disturbed(&ret->replay); try++) {
+        error = trace_replays(bound, name, untraced_ns, step, step_arg, again, ret->note, sizeof ret->note);
+        double before_pct = breakdown_share_pct(&ret->replay, ret->replay.disturbed_ns);
+        bool better = !error && !*ret->note && breakdown_share_pct(again, again->disturbed_ns) < before_pct;
+        if (better) ret->replay = *again;
+    }
+    free(again);
     return error;
 }
 
@@ -105,27 +125,54 @@ struct counted {
     struct tour *tour;
     step_fn     *step;
     void        *step_arg;
+    int          n;
+    double       s[MOST_PASSES];   /* of each pass so far */
 };
 
 static int run_counted(void *arg)
 {
     struct counted *c = arg;
+    double begin = now_s();
     c->step(c->step_arg, "counted replays");   /* the time limit is for one pass */
-    return tour_walk(c->tour);
+    int error = tour_walk(c->tour);
+    if (c->n < MOST_PASSES) c->s[c->n++] = now_s() - begin;
+    return error;
+}
+
+/* All passes run the same, or parts of the ring that are as long. */
+static int longer_passes(const struct counted *c)
+{
+    double usual = c->n > 2 ? stats_summarise(c->s, c->n, 0.95).q1 : NAN;
+    int ret = 0;
+    for (int i = 0; i < c->n; i++) ret += c->s[i] > LONGER * usual && c->s[i] - usual > LOST_S;
+    return ret;
+}
+
+/* As a trace: again where other work was seen, and the best stays. */
+static int count_quietly(struct counted *counted, struct profile *ret)
+{
+    struct dev *dev = counted->tour->dev;
+    for (int try = 0; try < TRIES && (!try || ret->disturbed); try++) {
+        struct counters counters;
+        counted->n = 0;
+        int lacks = dev->trace->count(dev, run_counted, counted, &counters), disturbed = longer_passes(counted);
+        TRY(dev->ops->sync(dev));
+        if (!lacks) counters_per_call(&counters, ret->calls);
+        if (!try || (!lacks && disturbed < ret->disturbed)) ret->counters = counters, ret->disturbed = lacks ? 0 : disturbed;
+    }
+    return 0;
 }
 
 static int count_calls(struct bound *bound, double call_ns, step_fn *step, void *step_arg, struct profile *ret)
 {
     struct tour tour;
-    struct counted counted = {&tour, step, step_arg};
+    struct counted counted = {&tour, step, step_arg, 0, {0}};
     tour_plan(&tour, bound, call_ns, PASS_S);
     step(step_arg, "graphs for the counters");
     int error = tour_capture(&tour);
     if (!error) error = run_counted(&counted);
     ret->calls = tour.at_once * tour.calls;
-    if (!error && !tour.dev->trace->count(tour.dev, run_counted, &counted, &ret->counters))
-        counters_per_call(&ret->counters, ret->calls);
-    if (!error) error = tour.dev->ops->sync(tour.dev);
+    if (!error) error = count_quietly(&counted, ret);
     tour_drop(&tour);
     return error;
 }
@@ -137,14 +184,24 @@ void profile_clear(struct profile *p)
     p->read_B = p->write_B = NAN;
 }
 
-int profile_time(struct bound *bound, double about_ns, step_fn *step, void *step_arg, double *ret_call_ns)
+static int time_once(struct bound *bound, double about_ns, step_fn *step, void *step_arg, double *ret_call_ns)
 {
     struct tour tour;
-    *ret_call_ns = NAN;
     tour_plan(&tour, bound, about_ns, BUDGET_S);
     TRY(capture_and_time(&tour, step, step_arg, ret_call_ns));
     tour.passes = tour_passes(&tour, *ret_call_ns);
     return tour.passes == 1 ? 0 : capture_and_time(&tour, step, step_arg, ret_call_ns);
+}
+
+int profile_time(struct bound *bound, double about_ns, step_fn *step, void *step_arg, double *ret_call_ns)
+{
+    *ret_call_ns = NAN;
+    for (int try = 0; try < TRIES && (!try || fabs(*ret_call_ns / about_ns - 1) > PROFILE_APART); try++) {
+        double ns;
+        TRY(time_once(bound, about_ns, step, step_arg, &ns));
+        if (!try || fabs(ns - about_ns) < fabs(*ret_call_ns - about_ns)) *ret_call_ns = ns;
+    }
+    return 0;
 }
 
 int profile_run(struct bound *bound, const char *name, double untraced_ns, double read_B, double write_B, step_fn *step,
@@ -152,7 +209,7 @@ int profile_run(struct bound *bound, const char *name, double untraced_ns, doubl
 {
     profile_clear(ret);
     ret->read_B = read_B, ret->write_B = write_B;
-    TRY(trace_replays(bound, name, untraced_ns, step, step_arg, ret));
+    TRY(trace_quietly(bound, name, untraced_ns, step, step_arg, ret));
     step(step_arg, "traced launch");
     if (!*ret->note) TRY(trace_eager(bound, name, ret));
     return count_calls(bound, untraced_ns, step, step_arg, ret);

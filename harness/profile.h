@@ -6,6 +6,8 @@
 #include "check.h"
 #include "counters.h"
 
+struct row;
+
 /* Plain data: goes from worker to parent as it stands. */
 struct profile {
     struct breakdown replay;      /* of graph replays over the ring; launches 0: not traced */
@@ -13,21 +15,28 @@ struct profile {
     struct counters  counters;    /* of a call, mean over the ring */
     double           read_B, write_B;   /* the fewest that a call must read and write */
     int32_t          calls;       /* in a pass of the counters */
+    int32_t          disturbed;   /* such passes, that took longer than the others */
     char             note[240];   /* why there is no trace; or empty */
 };
+
+#define PROFILE_APART 0.1         /* so far a time may be from the row's, for its data lies elsewhere */
 
 /* Nothing traced, nothing counted. */
 void profile_clear(struct profile *);
 
-/* What a call takes on the ring, as rows are timed; on some of it where all of it would take long. about_ns: what it is expected to
- * take; NaN: nobody knows. Before the first profile_run of a process: once a tracer has been on, short calls take up to a fifth
- * longer in it, although it is off (`kbench doctor --floors` measures that). */
+/* What a call takes on the ring, as rows are timed; on some of it where all of it would take long. about_ns: what its row says;
+ * NaN: nobody knows. Of up to three tries the nearest to that, where another place of data doesn't explain how far it is. Before
+ * the first profile_run of a process: once a tracer has been on, some short calls take a fifth longer in it, although it is off
+ * (`kbench doctor --floors` measures that). */
 int profile_time(struct bound *, double about_ns, step_fn *, void *step_arg, double *ret_call_ns);
 
 /* Traces and counts a kernel on the ring. name: what its rows call it, for lack of its own where the clock records; untraced_ns: of
  * profile_time. 0, or the device's error of a launch. What the tracer or the counters lack is words in ret, no error. */
 int profile_run(struct bound *, const char *name, double untraced_ns, double read_B, double write_B, step_fn *, void *step_arg,
     struct profile *ret);
+
+/* Why the machine does not seem to have been quiet while it was profiled, or "": the tracer's own passes have no canary. */
+char *profile_doubt(const struct profile *, const struct row *, char *ret, size_t size);
 
 /* What follows from counters and row. NaN where something is missing. */
 struct derived {
@@ -41,7 +50,6 @@ struct derived {
     const char *why;              /* why there is no dram_reread though its counters are there, or "" */
 };
 
-struct row;
 struct machine;
 double profile_flop(const struct row *);   /* NaN of a probe, which moves the op's bytes and leaves its arithmetic out */
 struct derived profile_derive(const struct profile *, const struct row *, const struct machine *);

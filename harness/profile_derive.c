@@ -2,13 +2,32 @@
 #include "profile.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "base.h"
+#include "format.h"
 #include "machine.h"
 #include "row.h"
 
 double profile_flop(const struct row *row)
 {
     return row_is_probe(row) ? NAN : row->flop;
+}
+
+char *profile_doubt(const struct profile *p, const struct row *row, char *ret, size_t size)
+{
+    const struct breakdown *b = &p->replay;
+    double apart = b->launches ? b->untraced_ns / row->t_med_ns : NAN;
+    char share[32], ratio[32];
+    size_t n = 0;
+    text(ret, size, "%s", "");
+    if (breakdown_disturbed(b)) n += strlen(text(ret, size, "not quiet under the tracer: %d of %d launches took longer, %s of all",
+        b->disturbed, b->used, percent_text(breakdown_share_pct(b, b->disturbed_ns), share, sizeof share)));
+    if (p->disturbed) n += strlen(text(ret + n, size - n, "%snot quiet under the counters: %d of %d passes took longer",
+        n ? "; " : "", p->disturbed, p->counters.passes));
+    if (fabs(apart - 1) > PROFILE_APART) text(ret + n, size - n, "%snot quiet: untraced, it takes %s of the row's time",
+        n ? "; " : "", ratio_text(apart, ratio, sizeof ratio));
+    return ret;
 }
 
 struct derived profile_derive(const struct profile *p, const struct row *row, const struct machine *machine)

@@ -147,7 +147,7 @@ static void put_head(struct csv_out *out, const struct row *row, const struct pr
     const struct breakdown *b = &p->replay;
     bool traced = b->launches > 0, eager = p->eager.launches > 0 && !*p->eager.failed;
     const int64_t health[] = {b->records, b->dropped, b->zero_time, b->reversed, b->unmatched, b->missing, b->duplicates,
-        b->launches, b->used, b->mapped};
+        b->launches, b->used, b->disturbed};
     csv_real(out, row->t_med_ns), csv_real(out, profile_flop(row)), csv_real(out, row->bytes);
     csv_text(out, *b->failed ? b->failed : traced ? "ok" : "");
     csv_real(out, traced ? breakdown_call_ns(b) : NAN), csv_real(out, traced ? b->untraced_ns : NAN);
@@ -157,6 +157,8 @@ static void put_head(struct csv_out *out, const struct row *row, const struct pr
     csv_real(out, traced ? b->kernels_per_call : NAN);
     put_whole_if(out, eager, p->eager.kernels);
     for (int i = 0; i < COUNT(health); i++) put_whole_if(out, traced, health[i]);
+    csv_real(out, traced && b->used ? breakdown_share_pct(b, b->disturbed_ns) : NAN);
+    put_whole_if(out, traced, b->mapped);
 }
 
 static void put_tail(struct csv_out *out, const struct row *row, const struct profile *p, const struct machine *machine)
@@ -164,13 +166,15 @@ static void put_tail(struct csv_out *out, const struct row *row, const struct pr
     struct derived d = profile_derive(p, row, machine);
     char why[600];
     put_whole_if(out, p->counters.passes > 0, p->counters.passes);
+    put_whole_if(out, p->counters.passes > 0, p->disturbed);
     put_whole_if(out, p->counters.passes > 0, p->calls);
     csv_real(out, p->read_B), csv_real(out, p->write_B), csv_whole(out, row->workspace_B);
     csv_real(out, d.workspace_B), csv_real(out, d.l2_reread), csv_real(out, d.dram_reread);
     csv_real(out, d.pct_read_ceiling), csv_real(out, d.pct_matrix_ceiling), csv_real(out, d.flop_per_B);
     char eager[200] = "";
     if (*p->eager.failed) text(eager, sizeof eager, "launch outside of a graph: %s", p->eager.failed);
-    const char *said[] = {p->note, eager, p->counters.why, d.why};
+    char doubt[300];
+    const char *said[] = {p->note, eager, p->counters.why, d.why, profile_doubt(p, row, doubt, sizeof doubt)};
     size_t n = 0;
     *why = 0;
     for (int i = 0; i < COUNT(said); i++)
