@@ -82,10 +82,11 @@ static struct part *find_part(struct breakdown *b, const struct activity *a, con
         struct part *last = &b->part[MAX_PARTS - 1];
         text(last->name, sizeof last->name, "others");
         *last->range = 0;
+        last->shape = (struct launch_shape){.shared_B = 0};
         return last;
     }
     struct part *part = &b->part[b->n++];
-    *part = (struct part){.kind = (int32_t)a->kind, .min_ns = INT64_MAX};
+    *part = (struct part){.kind = (int32_t)a->kind, .min_ns = INT64_MAX, .shape = a->shape};
     text(part->name, sizeof part->name, "%s", name);
     text(part->range, sizeof part->range, "%s", range);
     return part;
@@ -98,7 +99,9 @@ static void add_launch(const struct recording *r, struct breakdown *b, const str
     int64_t ran = 0;
     for (int i = 0; i < n; i++) {
         const struct capture_node *node = find_node(r, a[i]->node);
-        struct part *part = find_part(b, a[i], node && node->range ? node->range : "");
+        const char *range = node ? node->range : a[i]->range;
+        struct part *part = find_part(b, a[i], range ? range : "");
+        if (memcmp(&part->shape, &a[i]->shape, sizeof part->shape)) part->shape = (struct launch_shape){.shared_B = 0};
         int64_t ns = (int64_t)(a[i]->end_ns - a[i]->start_ns);
         int64_t gap = a[i]->start_ns > until ? (int64_t)(a[i]->start_ns - until) : 0;
         uint64_t from = a[i]->start_ns > until ? a[i]->start_ns : until;

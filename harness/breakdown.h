@@ -10,6 +10,11 @@
 
 enum activity_kind { ACTIVITY_KERNEL, ACTIVITY_COPY, ACTIVITY_SET };
 
+/* How a kernel was launched: blocks, threads of a block, blocks of a cluster, in x, y, z; bytes of a block's shared memory. */
+struct launch_shape {
+    int32_t grid[3], block[3], cluster[3], shared_B;
+};
+
 /* One thing that ran on the device. */
 struct activity {
     enum activity_kind kind;
@@ -18,6 +23,8 @@ struct activity {
     uint64_t           start_ns, end_ns;   /* the device's clock; 0: not known */
     uint64_t           bytes;              /* of a copy or set */
     const char        *name;               /* of a kernel as the compiler has it, else what it is */
+    const char        *range;              /* launched eagerly: the innermost range that stood open then; NULL unknown */
+    struct launch_shape       shape;              /* of a kernel; all 0: not known */
 };
 
 /* A node of an executable graph, as known since its capture. */
@@ -47,6 +54,7 @@ struct part {
     int64_t count, total_ns, min_ns, max_ns;
     int64_t gap_ns;        /* of it, nothing ran just before these */
     int64_t bytes;
+    struct launch_shape shape;    /* of all of them; all 0: they differ, or it's not known */
     char    name[160], range[64];
 };
 

@@ -64,8 +64,9 @@ struct trace_ops {
     /* Takes it out again, where neither begin nor count has been called: the process is as before the first load. 0 where it is not
      * there now, or non-zero and why: another tool holds it, for one. NULL as load. */
     int  (*unload)(struct dev *, char *ret_why, size_t size);
-    /* Everything that runs on the device from begin to end becomes a record of ret. 0, or non-zero and why. */
-    int  (*begin)(struct dev *, char *ret_why, size_t size);
+    /* Everything that runs on the device from begin to end becomes a record of ret. eager: launches outside of graphs are told the
+     * range that they stand in, which costs the host time at each. 0, or non-zero and why. */
+    int  (*begin)(struct dev *, bool eager, char *ret_why, size_t size);
     int  (*end)(struct dev *, struct recording *ret, char *ret_why, size_t size);
     /* enqueue(arg), which waits, as often as the counters take passes. 0, or non-zero and words in ret->why. */
     int  (*count)(struct dev *, enqueue_fn *, void *arg, struct counters *ret);

@@ -86,7 +86,7 @@ static int trace_call(struct timer *timer, struct lane *lane, char *ret_why, siz
     struct recording recording = {0};
     struct piece *piece = NULL;
     text(ret_why, size, "the tracer recorded nothing of a call");
-    if (dev->trace->begin(dev, ret_why, size)) return 0;
+    if (dev->trace->begin(dev, false, ret_why, size)) return 0;
     int error = piece_capture(timer, (struct span){timer, lane->bound, 0, 1, 1}, &piece);
     if (!error) error = dev->ops->replay(dev, piece->graph);
     if (!error) error = dev->ops->sync(dev);

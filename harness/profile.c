@@ -30,10 +30,11 @@ static int rounds_of(const struct tour *tour, double call_ns)
 }
 
 /* calls: as many as the clock has to record on a HOST. */
-static int begin_recording(struct tour *tour, const char *name, int calls, struct recording *r, char *ret_why, size_t size)
+static int begin_recording(struct tour *tour, const char *name, int calls, bool eager, struct recording *r, char *ret_why,
+    size_t size)
 {
     *r = (struct recording){0};
-    if (tour->dev->machine.engine == CUDA) return tour->dev->trace->begin(tour->dev, ret_why, size);
+    if (tour->dev->machine.engine == CUDA) return tour->dev->trace->begin(tour->dev, eager, ret_why, size);
     r->activity = must_alloc((size_t)calls, sizeof *r->activity);
     r->by_clock = true;
     tour->host = r, tour->name = name, tour->room = calls;
@@ -65,7 +66,7 @@ static int trace_replays(struct bound *bound, const char *name, double untraced_
     if (tour.dev->machine.engine == CUDA) tour.passes = tour_passes(&tour, untraced_ns);   /* HOST: no graph around a call */
     int rounds = rounds_of(&tour, untraced_ns);
     step(step_arg, "graphs for traced replays");
-    if (begin_recording(&tour, name, rounds * tour.at_once * tour.calls, &r, ret_note, size)) return 0;
+    if (begin_recording(&tour, name, rounds * tour.at_once * tour.calls, false, &r, ret_note, size)) return 0;
     int error = tour_capture(&tour);
     for (int i = 0; i < rounds && !error; i++) {
         step(step_arg, "traced replays");
@@ -107,7 +108,7 @@ static int trace_eager(struct bound *bound, const char *name, struct profile *re
     struct recording r;
     tour_plan(&tour, bound, NAN, BUDGET_S);
     tour.calls = 1;
-    if (begin_recording(&tour, name, 1, &r, ret->note, sizeof ret->note)) return 0;
+    if (begin_recording(&tour, name, 1, true, &r, ret->note, sizeof ret->note)) return 0;
     int error = tour_launch(&tour, 0);
     if (!error) error = tour.dev->ops->sync(tour.dev);
     int lost = end_recording(&tour, &r, ret->note, sizeof ret->note);

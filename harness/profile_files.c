@@ -103,6 +103,19 @@ void profile_files_close(struct profile_files *f)
     *f = (struct profile_files){0};
 }
 
+static void put_extent(struct csv_out *out, const int32_t extent[3])
+{
+    char words[40] = "";
+    if (extent[0] > 0) text(words, sizeof words, "%dx%dx%d", extent[0], extent[1], extent[2]);
+    csv_text(out, words);
+}
+
+static void put_shape(struct csv_out *out, const struct launch_shape *shape)
+{
+    put_extent(out, shape->grid), put_extent(out, shape->block), put_extent(out, shape->cluster);
+    csv_whole(out, shape->grid[0] > 0 ? shape->shared_B : INT64_MIN);
+}
+
 /* gaps, overlap, span: lines without a name. */
 static void put_sum(struct csv_out *out, const struct profile_files *f, const struct row *row, const char *pass,
     const struct breakdown *b, const char *part, int64_t total_ns)
@@ -113,6 +126,7 @@ static void put_sum(struct csv_out *out, const struct profile_files *f, const st
     csv_whole(out, INT64_MIN), csv_whole(out, calls), csv_whole(out, total_ns);
     csv_real(out, (double)total_ns / (double)calls), csv_real(out, breakdown_share_pct(b, total_ns));
     for (int i = 0; i < 4; i++) csv_whole(out, INT64_MIN);
+    put_shape(out, &(struct launch_shape){.shared_B = 0});
     csv_end(out);
 }
 
@@ -129,6 +143,7 @@ static void put_breakdown(struct csv_out *out, const struct profile_files *f, co
         csv_real(out, (double)p->total_ns / (double)calls), csv_real(out, breakdown_share_pct(b, p->total_ns));
         csv_whole(out, p->min_ns), csv_whole(out, p->max_ns), csv_whole(out, p->gap_ns);
         csv_whole(out, p->kind == ACTIVITY_KERNEL ? INT64_MIN : p->bytes);
+        put_shape(out, &p->shape);
         csv_end(out);
     }
     if (!b->used) return;

@@ -17,10 +17,10 @@ static int unload(struct dev *dev, char *ret_why, size_t size)
     return cupti_unload(cupti, ret_why, size);
 }
 
-static int begin(struct dev *dev, char *ret_why, size_t size)
+static int begin(struct dev *dev, bool eager, char *ret_why, size_t size)
 {
     TRY(load(dev, ret_why, size));
-    return cupti_trace_begin(dev->cupti, ret_why, size);
+    return cupti_trace_begin(dev->cupti, eager, ret_why, size);
 }
 
 static int end(struct dev *dev, struct recording *ret, char *ret_why, size_t size)

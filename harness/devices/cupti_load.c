@@ -30,7 +30,7 @@ static bool find_all(void *library, struct cupti_api *api)
 {
 #define FIND(name) library_find(library, #name, &api->name)
     bool all = FIND(cuptiGetResultString) && FIND(cuptiGetVersion) && FIND(cuptiSubscribe) && FIND(cuptiUnsubscribe) &&
-        FIND(cuptiEnableCallback) && FIND(cuptiGetGraphNodeId) && FIND(cuptiActivityRegisterCallbacks) &&
+        FIND(cuptiEnableCallback) && FIND(cuptiEnableDomain) && FIND(cuptiGetGraphNodeId) && FIND(cuptiActivityRegisterCallbacks) &&
         FIND(cuptiActivityEnable) && FIND(cuptiActivityDisable) && FIND(cuptiActivityFlushAll) &&
         FIND(cuptiActivityGetNextRecord) && FIND(cuptiActivityGetNumDroppedRecords);
 #ifdef CUPTI_HAS_RANGES

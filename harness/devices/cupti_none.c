@@ -13,6 +13,12 @@ static int load(struct dev *dev, char *ret_why, size_t size)
     return -1;
 }
 
+static int begin(struct dev *dev, bool eager, char *ret_why, size_t size)
+{
+    (void)eager;
+    return load(dev, ret_why, size);
+}
+
 static int count(struct dev *dev, enqueue_fn *enqueue, void *arg, struct counters *ret)
 {
     (void)dev, (void)enqueue, (void)arg;
@@ -21,4 +27,4 @@ static int count(struct dev *dev, enqueue_fn *enqueue, void *arg, struct counter
     return -1;
 }
 
-const struct trace_ops cuda_trace = {.load = load, .unload = load, .begin = load, .count = count};
+const struct trace_ops cuda_trace = {.load = load, .unload = load, .begin = begin, .count = count};

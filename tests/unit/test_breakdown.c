@@ -43,6 +43,7 @@ static void make(struct stream *s)
                 s->a[n] = (struct activity){of[k].kind, 7 + (uint32_t)l, 100 + (uint64_t)(3 * c + k), at, at + (uint64_t)of[k].ns,
                     k == 1 ? 4096 : 0, of[k].name};
             }
+    for (int i = 0; i < RECORDS; i++) s->a[i].shape = (struct launch_shape){{i % 3 + 1, 1, 1}, {128, 1, 1}, {0}, 4096};
     for (int i = 0; i < NODES; i++) s->node[i] = (struct capture_node){100 + (uint64_t)i, i % 3 == 2 ? "tail" : ""};
     s->r = (struct recording){.n = RECORDS, .n_nodes = NODES, .activity = s->a, .node = s->node, .launches = LAUNCHES,
         .calls = CALLS, .nodes = NODES, .untraced_ns = SPAN_NS / CALLS};
@@ -79,6 +80,7 @@ static void adds_up(void **state)
     assert_string_equal(b.part[0].name, "first");
     assert_string_equal(b.part[1].name, "second");
     assert_string_equal(b.part[1].range, "tail");
+    assert_true(b.part[0].shape.grid[0] == 1 && b.part[1].shape.grid[0] == 3 && b.part[1].shape.shared_B == 4096);
     assert_int_equal(b.part[1].count, LAUNCHES * CALLS);
     assert_int_equal(b.part[1].min_ns, 700);
     assert_int_equal(b.part[2].kind, ACTIVITY_COPY);
@@ -429,9 +431,9 @@ static struct fake_tracer {
     int         begun, counted, launched, timed;   /* timed: launches of the last graphs that were timed */
 } tracer;
 
-static int trace_begin(struct dev *dev, char *why, size_t size)
+static int trace_begin(struct dev *dev, bool eager, char *why, size_t size)
 {
-    (void)dev;
+    (void)dev, (void)eager;
     tracer.begun++;
     return tracer.why ? text(why, size, "%s", tracer.why), 39 : 0;
 }
@@ -554,6 +556,34 @@ static void ranges_are_shown(void **state)
     free(p);
 }
 
+/* How a kernel was launched, where it was launched so each time; and eagerly its range, which no node tells. */
+static void launches_have_shapes(void **state)
+{
+    (void)state;
+    struct stream s;
+    struct profile *p = must_alloc(1, sizeof *p);
+    counters_clear(&p->counters);
+    make(&s);
+    for (int i = 0; i < RECORDS; i += 3) s.a[i].shape.cluster[0] = 2, s.a[i].shape.cluster[1] = s.a[i].shape.cluster[2] = 1;
+    s.a[2].shape.shared_B = 8192;
+    breakdown_make(&s.r, &p->replay);
+    struct activity eager[] = {
+        {.kind = ACTIVITY_KERNEL, .correlation = 1, .start_ns = 10, .end_ns = 20, .name = "k", .range = "late"},
+        {.kind = ACTIVITY_KERNEL, .correlation = 2, .start_ns = 30, .end_ns = 60, .name = "k"}};
+    struct recording r = {.n = 2, .activity = eager, .launches = 1, .calls = 1, .untraced_ns = NAN};
+    breakdown_make(&r, &p->eager);
+    assert_int_equal(p->eager.n, 2);
+    assert_string_equal(p->eager.part[1].range, "late");
+    assert_string_equal(p->eager.part[0].range, "");
+    char *parts = written(p, "breakdown.csv");
+    assert_non_null(strstr(parts, "bytes,grid,block,cluster,shared_B\n"));
+    assert_non_null(strstr(parts, ",1x1x1,128x1x1,2x1x1,4096\n"));
+    assert_non_null(strstr(parts, ",replay,kernel,second,tail,40,"));
+    char *second = strstr(parts, ",second,tail,"), *end = strchr(second, '\n');
+    assert_memory_equal(end - 5, ",,,,,", 5);   /* not each time the same */
+    free(parts), free(p);
+}
+
 static int lines_of(const char *words)
 {
     int n = 0;
@@ -671,7 +701,7 @@ int main(void)
         cmocka_unit_test(kernels_divide), cmocka_unit_test(ratio_to_untraced), cmocka_unit_test(limits_of_the_ratio),
         cmocka_unit_test(endless_records),
         cmocka_unit_test(derived_from_counters), cmocka_unit_test(many_names), cmocka_unit_test(short_names),
-        cmocka_unit_test(parts_are_named), cmocka_unit_test(ranges_are_shown),
+        cmocka_unit_test(parts_are_named), cmocka_unit_test(ranges_are_shown), cmocka_unit_test(launches_have_shapes),
         cmocka_unit_test(passes_are_short), cmocka_unit_test(held_by_another_tool), cmocka_unit_test(traced_as_timed),
         cmocka_unit_test(long_rings_are_timed_in_part),
         cmocka_unit_test(what_failed_is_not_written),

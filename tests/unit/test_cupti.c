@@ -27,7 +27,7 @@ enum { MOST = 8, HANDLE = 0x1000 };
 static struct {
     CUptiResult                       subscribe, enable, flush, configure;
     CUpti_ActivityKind                refused;
-    int                               subscribed, on, callbacks, initialised, profiling, hosts;
+    int                               subscribed, on, callbacks, domains, initialised, profiling, hosts;
     CUpti_CallbackFunc                callback;
     void                             *callback_arg;
     CUpti_BuffersCallbackRequestFunc  request;
@@ -65,6 +65,13 @@ static CUptiResult enable_callback(uint32_t on, CUpti_SubscriberHandle handle, C
     (void)handle, (void)id;
     assert_int_equal(domain, CUPTI_CB_DOMAIN_RESOURCE);
     fake.callbacks = on ? fake.callbacks + 1 : 0;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult enable_domain(uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain)
+{
+    assert_int_equal((uintptr_t)handle, HANDLE);
+    fake.domains = on ? fake.domains | 1 << domain : fake.domains & ~(1 << domain);
     return CUPTI_SUCCESS;
 }
 
@@ -136,7 +143,8 @@ static struct cupti_api trace_api(void)
 {
     memset(&fake, 0, sizeof fake);
     return (struct cupti_api){.cuptiGetResultString = result_string, .cuptiSubscribe = subscribe,
-        .cuptiUnsubscribe = unsubscribe, .cuptiEnableCallback = enable_callback, .cuptiGetGraphNodeId = node_id,
+        .cuptiUnsubscribe = unsubscribe, .cuptiEnableCallback = enable_callback, .cuptiEnableDomain = enable_domain,
+        .cuptiGetGraphNodeId = node_id,
         .cuptiActivityRegisterCallbacks = register_callbacks, .cuptiActivityEnable = activity_enable,
         .cuptiActivityDisable = activity_disable, .cuptiActivityFlushAll = flush_all,
         .cuptiActivityGetNextRecord = next_record, .cuptiActivityGetNumDroppedRecords = dropped_records};
@@ -161,6 +169,62 @@ static void all_off(void)
     assert_int_equal(fake.subscribed, 0);
     assert_int_equal(fake.on, 0);
     assert_int_equal(fake.callbacks, 0);
+    assert_int_equal(fake.domains, 0);
+}
+
+static void api_call(CUpti_CallbackDomain domain, uint32_t correlation)
+{
+    CUpti_CallbackData call = {.callbackSite = CUPTI_API_ENTER, .correlationId = correlation};
+    fake.callback(fake.callback_arg, domain, 1, &call);
+    call.callbackSite = CUPTI_API_EXIT;
+    fake.callback(fake.callback_arg, domain, 1, &call);
+}
+
+/* Outside of a graph, a record is of the runtime's or the driver's call that launched it, and of the range that stood open then. */
+static void ranges_of_launches(void **state)
+{
+    (void)state;
+    char why[256] = "";
+    struct cupti_api api = trace_api();
+    struct cupti *c = cupti_on(&api);
+    struct recording r = {0};
+    assert_int_equal(cupti_trace_begin(c, true, why, sizeof why), 0);
+    assert_int_equal(fake.domains, 1 << CUPTI_CB_DOMAIN_RUNTIME_API | 1 << CUPTI_CB_DOMAIN_DRIVER_API);
+    nvtx_push("attn/x batch=1");
+    api_call(CUPTI_CB_DOMAIN_RUNTIME_API, 3);
+    nvtxRangePushA("product");
+    api_call(CUPTI_CB_DOMAIN_RUNTIME_API, 4);
+    nvtxRangePushA("inner");
+    api_call(CUPTI_CB_DOMAIN_DRIVER_API, 5);
+    nvtxRangePop();
+    nvtxRangePop();
+    nvtx_pop();
+    for (int i = 0; i < 4; i++) launch(i == 3 ? 11 : 0, 3 + (uint32_t)i % 3, 1000 + (uint64_t)i, 1009 + (uint64_t)i, "k");
+    kernel_record *shaped = &fake.record[1];
+    shaped->gridX = 66, shaped->gridY = 2, shaped->gridZ = 1, shaped->blockX = 128, shaped->blockY = shaped->blockZ = 1;
+    shaped->clusterX = 2, shaped->clusterY = shaped->clusterZ = 1;
+    shaped->staticSharedMemory = 1024, shaped->dynamicSharedMemory = 4096;
+    assert_int_equal(cupti_trace_end(c, &r, why, sizeof why), 0);
+    all_off();
+    assert_int_equal(r.n, 4);
+    assert_null(r.activity[0].range);      /* the harness's own */
+    assert_string_equal(r.activity[1].range, "product");
+    assert_string_equal(r.activity[2].range, "inner");
+    assert_null(r.activity[3].range);      /* of a graph: its node has one */
+    const struct launch_shape *shape = &r.activity[1].shape;
+    assert_true(shape->grid[0] == 66 && shape->grid[1] == 2 && shape->block[0] == 128 && shape->cluster[0] == 2);
+    assert_int_equal(shape->shared_B, 5120);
+    assert_true(r.activity[2].shape.grid[0] == 0 && r.activity[2].shape.cluster[0] == 0);
+    recording_free(&r);
+    fake.n = 0;                            /* not for replays, and nothing of the first is in the second */
+    assert_int_equal(cupti_trace_begin(c, false, why, sizeof why), 0);
+    assert_int_equal(fake.domains, 0);
+    launch(0, 4, 10, 20, "k");
+    assert_int_equal(cupti_trace_end(c, &r, why, sizeof why), 0);
+    assert_null(r.activity[0].range);
+    all_off();
+    recording_free(&r);
+    cupti_close(c);
 }
 
 static void traces(void **state)
@@ -170,8 +234,8 @@ static void traces(void **state)
     struct cupti_api api = trace_api();
     struct cupti *c = cupti_on(&api), *other = cupti_on(&api);
     struct recording r = {0};
-    assert_int_equal(cupti_trace_begin(c, why, sizeof why), 0);
-    assert_int_not_equal(cupti_trace_begin(other, why, sizeof why), 0);
+    assert_int_equal(cupti_trace_begin(c, false, why, sizeof why), 0);
+    assert_int_not_equal(cupti_trace_begin(other, false, why, sizeof why), 0);
     assert_non_null(strstr(why, "under way"));
     assert_int_equal(fake.subscribed, 1);
     node_event(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, 1, 0, CU_GRAPH_NODE_TYPE_KERNEL);
@@ -210,7 +274,7 @@ static void traces(void **state)
 
     fake.n = 0;   /* nothing of the first is in the second */
     launch(0, 9, 10, 20, "once");
-    assert_int_equal(cupti_trace_begin(c, why, sizeof why), 0);
+    assert_int_equal(cupti_trace_begin(c, false, why, sizeof why), 0);
     assert_int_equal(cupti_trace_end(c, &r, why, sizeof why), 0);
     assert_int_equal(r.n, 1);
     assert_int_equal(r.n_nodes, 0);
@@ -228,11 +292,11 @@ static void held_by_another_tool(void **state)
     struct cupti_api api = trace_api();
     struct cupti *c = cupti_on(&api);
     fake.subscribe = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-    assert_int_not_equal(cupti_trace_begin(c, why, sizeof why), 0);
+    assert_int_not_equal(cupti_trace_begin(c, false, why, sizeof why), 0);
     assert_non_null(strstr(why, "another tool holds CUPTI"));
     all_off();
     fake.subscribe = CUPTI_SUCCESS;   /* it has gone: nothing of ours stands in the way */
-    assert_int_equal(cupti_trace_begin(c, why, sizeof why), 0);
+    assert_int_equal(cupti_trace_begin(c, false, why, sizeof why), 0);
     struct recording r = {0};
     fake.flush = CUPTI_ERROR_UNKNOWN;
     assert_int_not_equal(cupti_trace_end(c, &r, why, sizeof why), 0);
@@ -249,7 +313,7 @@ static void refused_half_way(void **state)
     struct cupti_api api = trace_api();
     struct cupti *c = cupti_on(&api);
     fake.enable = CUPTI_ERROR_UNKNOWN, fake.refused = CUPTI_ACTIVITY_KIND_MEMSET;
-    assert_int_not_equal(cupti_trace_begin(c, why, sizeof why), 0);
+    assert_int_not_equal(cupti_trace_begin(c, false, why, sizeof why), 0);
     assert_non_null(strstr(why, "cuptiActivityEnable"));
     all_off();
     cupti_close(c);
@@ -437,7 +501,8 @@ static void counters_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(traces), cmocka_unit_test(held_by_another_tool), cmocka_unit_test(refused_half_way),
+        cmocka_unit_test(traces), cmocka_unit_test(ranges_of_launches),
+        cmocka_unit_test(held_by_another_tool), cmocka_unit_test(refused_half_way),
 #ifdef CUPTI_HAS_RANGES
         cmocka_unit_test(counts), cmocka_unit_test(counters_refused),
 #endif

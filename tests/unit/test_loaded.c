@@ -105,8 +105,9 @@ static int trace_unload(struct dev *dev, char *why, size_t size)
     return 0;
 }
 
-static int trace_begin(struct dev *dev, char *why, size_t size)
+static int trace_begin(struct dev *dev, bool eager, char *why, size_t size)
 {
+    assert_false(eager);
     struct fake *fake = fake_of(dev);
     assert_false(fake->on);
     if (!fake->begun) fake->timed_before_trace = fake->timed;

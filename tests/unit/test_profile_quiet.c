@@ -51,9 +51,9 @@ static int time_graphs(struct dev *dev, struct graph *const *graph, int n, doubl
     return 0;
 }
 
-static int begin(struct dev *dev, char *why, size_t size)
+static int begin(struct dev *dev, bool eager, char *why, size_t size)
 {
-    (void)dev, (void)why, (void)size;
+    (void)dev, (void)eager, (void)why, (void)size;
     fake.traces++;
     fake.n = fake.launches = 0;
     return 0;
