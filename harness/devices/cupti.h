@@ -18,8 +18,8 @@ int           cupti_unload(struct cupti *, char *ret_why, size_t size);
 struct cupti *cupti_on(const struct cupti_api *);
 
 /* Every kernel, copy and set from here to the end becomes a record; nodes of graphs that are captured and instantiated meanwhile
- * are known by their ids. eager: so are launches outside of graphs, by a callback in each. 0, or non-zero and why in ret_why. One at
- * a time in a process. */
+ * are known by their ids. eager: so are launches outside of graphs, by a callback in each. 0, or non-zero and why in ret_why. One
+ * at a time in a process. */
 int cupti_trace_begin(struct cupti *, bool eager, char *ret_why, size_t size);
 /* The device is idle now. The recording's activity, n, node, n_nodes, dropped and names. */
 int cupti_trace_end(struct cupti *, struct recording *ret, char *ret_why, size_t size);

@@ -199,7 +199,7 @@ static void ranges_of_launches(void **state)
     nvtxRangePop();
     nvtxRangePop();
     nvtx_pop();
-    for (int i = 0; i < 4; i++) launch(i == 3 ? 11 : 0, 3 + (uint32_t)i % 3, 1000 + (uint64_t)i, 1009 + (uint64_t)i, "k");
+    for (int i = 0; i < 4; i++) launch(i == 3 ? 11 : 0, i == 3 ? 4 : 3 + (uint32_t)i, 1000 + (uint64_t)i, 1009 + (uint64_t)i, "k");
     kernel_record *shaped = &fake.record[1];
     shaped->gridX = 66, shaped->gridY = 2, shaped->gridZ = 1, shaped->blockX = 128, shaped->blockY = shaped->blockZ = 1;
     shaped->clusterX = 2, shaped->clusterY = shaped->clusterZ = 1;
