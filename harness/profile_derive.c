@@ -43,7 +43,7 @@ struct derived profile_derive(const struct profile *p, const struct row *row, co
     ret.workspace_B = 2 * written;
     ret.l2_reread = (c->l2_read_B - written) / p->read_B;
     ret.dram_reread = (c->dram_read_B - (in_dram ? written : 0)) / p->read_B;
-    ret.why = in_dram && ret.dram_reread < 1 ? "dram_reread: the workspace is partly in L2" : "";
+    ret.why = in_dram && ret.dram_reread < 1 ? "the workspace is partly in L2" : "";
     if (*ret.why) ret.dram_reread = NAN;   /* all of it was taken off, though some never came from DRAM */
     ret.pct_read_ceiling = machine->ceilings.read_GBps > 0 ? 100 * dram_B / row->t_med_ns / machine->ceilings.read_GBps : NAN;
     ret.pct_matrix_ceiling =

@@ -179,21 +179,21 @@ static void put_head(struct csv_out *out, const struct row *row, const struct pr
 static void put_tail(struct csv_out *out, const struct row *row, const struct profile *p, const struct machine *machine)
 {
     struct derived d = profile_derive(p, row, machine);
-    char why[600];
+    char why[1100];
     put_whole_if(out, p->counters.passes > 0, p->counters.passes);
     put_whole_if(out, p->counters.passes > 0, p->disturbed);
     put_whole_if(out, p->counters.passes > 0, p->calls);
     csv_real(out, p->read_B), csv_real(out, p->write_B), csv_whole(out, row->workspace_B);
     csv_real(out, d.workspace_B), csv_real(out, d.l2_reread), csv_real(out, d.dram_reread);
     csv_real(out, d.pct_read_ceiling), csv_real(out, d.pct_matrix_ceiling), csv_real(out, d.flop_per_B);
-    char eager[200] = "";
-    if (*p->eager.failed) text(eager, sizeof eager, "launch outside of a graph: %s", p->eager.failed);
     char doubt[300];
-    const char *said[] = {p->note, eager, p->counters.why, d.why, profile_doubt(p, row, doubt, sizeof doubt)};
+    const struct { const char *label, *words; } said[] = {{"", p->note}, {WHY_EAGER, p->eager.failed},
+        {WHY_COUNTERS, p->counters.why}, {WHY_DRAM, d.why}, {"", profile_doubt(p, row, doubt, sizeof doubt)}};
     size_t n = 0;
     *why = 0;
     for (int i = 0; i < COUNT(said); i++)
-        if (*said[i]) n += strlen(text(why + n, sizeof why - n, "%s%s", n ? "; " : "", said[i]));
+        if (*said[i].words)
+            n += strlen(text(why + n, sizeof why - n, "%s%s%s", n ? "; " : "", said[i].label, said[i].words));
     csv_text(out, why);
 }
 

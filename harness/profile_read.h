@@ -24,4 +24,11 @@ bool profile_read_row(const struct sheet *breakdown, const struct row *, struct 
  * was no trace. */
 const char *profile_read_lack(const struct sheet *counters, const struct row *, bool *ret_traced);
 
+/* What parts of the cell `why` of counters.csv begin with, in this order and behind "; "; before them stands why there is no
+ * trace. The last one is all that profile_doubt says. */
+#define WHY_EAGER    "launch outside of a graph: "
+#define WHY_COUNTERS "counters: "
+#define WHY_DRAM     "dram_reread: "
+#define WHY_DOUBT    "not quiet"
+
 #endif

@@ -384,7 +384,7 @@ static void derived_from_counters(void **state)
     assert_true(d.workspace_B == 4e6 && d.dram_reread == 1.5 && !*d.why);
     p.counters.dram_read_B = 2.99e6;
     d = profile_derive(&p, &wide, &machine);
-    assert_true(d.workspace_B == 4e6 && isnan(d.dram_reread) && !strcmp(d.why, "dram_reread: the workspace is partly in L2"));
+    assert_true(d.workspace_B == 4e6 && isnan(d.dram_reread) && !strcmp(d.why, "the workspace is partly in L2"));
     p.counters.l2_write_B = 1000, p.counters.dram_read_B = 0.7e6;   /* no workspace taken off: a figure, whatever it is */
     d = profile_derive(&p, &wide, &machine);
     assert_true(d.dram_reread == 0.7 && !*d.why);
