@@ -78,14 +78,14 @@ static int strict_code(const struct table *table)
     return code;
 }
 
-/* Of a profile: where each row's time went, and why that of some is not known. Both are missing where it was none; what else is
- * missing, or no such file, is said. */
+/* Of a profile: where each row's time went; and what was counted, or why something is not known. Both are missing where it
+ * was none; what else is missing, or no such file, is said. */
 static void read_profile(const struct run *run, struct sheet *breakdown, struct sheet *counters, struct report_options *o,
     int *code)
 {
     char why[2][700];
     const int error[] = {profile_read_breakdown(run->folder, breakdown, why[0], sizeof(why[0])),
-        profile_read_lacks(run->folder, counters, why[1], sizeof(why[1]))};
+        profile_read_lines(run->folder, counters, why[1], sizeof(why[1]))};
     if (!error[0]) o->breakdown = breakdown;
     if (!error[1]) o->counters = counters;
     for (int i = 0; i < COUNT(error); i++) {
@@ -93,7 +93,7 @@ static void read_profile(const struct run *run, struct sheet *breakdown, struct 
         say("%s", why[i]);
         if (*code == EXIT_OK) *code = EXIT_USAGE;
     }
-    if (error[1] == ENOENT && error[0] != ENOENT) say("%s; why a row has no tree is not known", why[1]);
+    if (error[1] == ENOENT && error[0] != ENOENT) say("%s; what was counted, or why a row has no tree, is not known", why[1]);
 }
 
 int command_report(const struct cli *cli)

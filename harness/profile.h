@@ -47,7 +47,8 @@ struct derived {
     double pct_read_ceiling;      /* DRAM bytes a second, of the measured read ceiling */
     double pct_matrix_ceiling;    /* flop a second, of the measured matrix ceiling */
     double flop_per_B;            /* of DRAM bytes as counted; where they were not, of the fewest bytes */
-    const char *why;              /* why there is no dram_reread though its counters are there, or "" */
+    char   why[80];               /* why there is no dram_reread though its counters are there, or "" */
+    char   doubt[300];            /* of profile_doubt */
 };
 
 struct machine;

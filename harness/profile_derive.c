@@ -43,11 +43,12 @@ struct derived profile_derive(const struct profile *p, const struct row *row, co
     ret.workspace_B = 2 * written;
     ret.l2_reread = (c->l2_read_B - written) / p->read_B;
     ret.dram_reread = (c->dram_read_B - (in_dram ? written : 0)) / p->read_B;
-    ret.why = in_dram && ret.dram_reread < 1 ? "the workspace is partly in L2" : "";
+    text(ret.why, sizeof ret.why, "%s", in_dram && ret.dram_reread < 1 ? "the workspace is partly in L2" : "");
     if (*ret.why) ret.dram_reread = NAN;   /* all of it was taken off, though some never came from DRAM */
     ret.pct_read_ceiling = machine->ceilings.read_GBps > 0 ? 100 * dram_B / row->t_med_ns / machine->ceilings.read_GBps : NAN;
     ret.pct_matrix_ceiling =
         machine->ceilings.matrix_GFLOPs > 0 ? 100 * flop / row->t_med_ns / machine->ceilings.matrix_GFLOPs : NAN;
     ret.flop_per_B = flop / (isnan(dram_B) ? row->bytes : dram_B);
+    profile_doubt(p, row, ret.doubt, sizeof ret.doubt);
     return ret;
 }

@@ -186,9 +186,8 @@ static void put_tail(struct csv_out *out, const struct row *row, const struct pr
     csv_real(out, p->read_B), csv_real(out, p->write_B), csv_whole(out, row->workspace_B);
     csv_real(out, d.workspace_B), csv_real(out, d.l2_reread), csv_real(out, d.dram_reread);
     csv_real(out, d.pct_read_ceiling), csv_real(out, d.pct_matrix_ceiling), csv_real(out, d.flop_per_B);
-    char doubt[300];
     const struct { const char *label, *words; } said[] = {{"", p->note}, {WHY_EAGER, p->eager.failed},
-        {WHY_COUNTERS, p->counters.why}, {WHY_DRAM, d.why}, {"", profile_doubt(p, row, doubt, sizeof doubt)}};
+        {WHY_COUNTERS, p->counters.why}, {WHY_DRAM, d.why}, {"", d.doubt}};
     size_t n = 0;
     *why = 0;
     for (int i = 0; i < COUNT(said); i++)

@@ -2,7 +2,7 @@
 #ifndef KBENCH_PROFILE_READ_H
 #define KBENCH_PROFILE_READ_H
 
-#include "breakdown.h"
+#include "profile.h"
 #include "row.h"
 #include "sheet.h"
 
@@ -11,8 +11,8 @@
 int  profile_read_breakdown(const char *folder, struct sheet *ret, char *ret_error, size_t size);
 int  profile_read_counters(const char *folder, struct sheet *ret, char *ret_error, size_t size);
 
-/* counters.csv likewise, for profile_read_lack alone. */
-int  profile_read_lacks(const char *folder, struct sheet *ret, char *ret_error, size_t size);
+/* counters.csv likewise, for profile_read_line alone. */
+int  profile_read_lines(const char *folder, struct sheet *ret, char *ret_error, size_t size);
 
 /* Lines a and b belong to one row of rows.csv, and to the same pass. */
 bool profile_same_row(const struct sheet *breakdown, int a, int b);
@@ -20,9 +20,9 @@ bool profile_same_pass(const struct sheet *breakdown, int a, int b);
 
 /* A row's replays. false: the sheet has none. */
 bool profile_read_row(const struct sheet *breakdown, const struct row *, struct breakdown *ret);
-/* Why a row has no tree, by its line of counters.csv; NULL: it doesn't say. *ret_traced: the breakdown does not hold; else there
- * was no trace. */
-const char *profile_read_lack(const struct sheet *counters, const struct row *, bool *ret_traced);
+/* What a row's line of counters.csv says: all that report_profile shows of a profile but the tree. Derived figures are as they
+ * were written. false: no line, or counters is NULL, and nothing is known. */
+bool profile_read_line(const struct sheet *counters, const struct row *, struct profile *ret, struct derived *ret_derived);
 
 /* What parts of the cell `why` of counters.csv begin with, in this order and behind "; "; before them stands why there is no
  * trace. The last one is all that profile_doubt says. */

@@ -31,8 +31,9 @@ static void add_if(char *ret, size_t size, double value, const char *format, con
 static void put_paragraph(FILE *out, const struct report_options *o, const char *title, const char *words)
 {
     if (!*words) return;
+    char tame[700];   /* they may come from a file */
     int column = fprintf(out, "    %s%s", title, *title ? ": " : "");
-    wrap_words(out, o->width, column, 6, words);
+    wrap_words(out, o->width, column, 6, tame_text(words, tame, sizeof tame));
 }
 
 static void put_part(FILE *out, const char *name, double count, double ns, double share_pct)
@@ -89,24 +90,21 @@ static void put_health(FILE *out, const struct profile *p, const struct report_o
     put_paragraph(out, o, "traced", words);
 }
 
-static void put_counters(FILE *out, const struct row *row, const struct profile *p, const struct machine *machine,
-    const struct report_options *o)
+static void put_counters(FILE *out, const struct counters *c, const struct derived *d, const struct report_options *o)
 {
-    const struct counters *c = &p->counters;
-    struct derived d = profile_derive(p, row, machine);
     char words[600] = "", n[32];
-    add_if(words, sizeof words, d.dram_reread, "DRAM reads %s of what must be read", ratio_text(d.dram_reread, n, sizeof n));
-    add_if(words, sizeof words, d.l2_reread, "L2 to SMs %s", ratio_text(d.l2_reread, n, sizeof n));
+    add_if(words, sizeof words, d->dram_reread, "DRAM reads %s of what must be read", ratio_text(d->dram_reread, n, sizeof n));
+    add_if(words, sizeof words, d->l2_reread, "L2 to SMs %s", ratio_text(d->l2_reread, n, sizeof n));
     add_if(words, sizeof words, c->l2_hit_pct, "%s of L2 sectors hit", percent_text(c->l2_hit_pct, n, sizeof n));
-    if (d.workspace_B > 0) add_if(words, sizeof words, d.workspace_B, "workspace moves %s MB",
-        amount_text(d.workspace_B * 1e-6, n, sizeof n));
+    if (d->workspace_B > 0) add_if(words, sizeof words, d->workspace_B, "workspace moves %s MB",
+        amount_text(d->workspace_B * 1e-6, n, sizeof n));
     put_paragraph(out, o, "bytes", words);
     *words = 0;
-    add_if(words, sizeof words, d.pct_read_ceiling, "DRAM at %s of the read ceiling",
-        percent_text(d.pct_read_ceiling, n, sizeof n));
+    add_if(words, sizeof words, d->pct_read_ceiling, "DRAM at %s of the read ceiling",
+        percent_text(d->pct_read_ceiling, n, sizeof n));
     if (!isnan(c->tensor_pct) || !isnan(c->instructions))
-        add_if(words, sizeof words, d.pct_matrix_ceiling, "flop at %s of the matrix ceiling",
-            percent_text(d.pct_matrix_ceiling, n, sizeof n));
+        add_if(words, sizeof words, d->pct_matrix_ceiling, "flop at %s of the matrix ceiling",
+            percent_text(d->pct_matrix_ceiling, n, sizeof n));
     add_if(words, sizeof words, c->tensor_pct, "tensor pipe %s", percent_text(c->tensor_pct, n, sizeof n));
     add_if(words, sizeof words, c->fma_pct, "FMA pipe %s", percent_text(c->fma_pct, n, sizeof n));
     add_if(words, sizeof words, c->issue_pct, "issue %s", percent_text(c->issue_pct, n, sizeof n));
@@ -122,8 +120,7 @@ static void put_counters(FILE *out, const struct row *row, const struct profile 
 /* Why a row has no tree, in the words of both a profile and the report of its files. */
 static void put_lack(FILE *out, const struct report_options *o, bool traced, const char *why)
 {
-    char tame[700];   /* it may come from a file */
-    put_paragraph(out, o, traced ? "the breakdown does not hold" : "no trace", tame_text(why, tame, sizeof tame));
+    put_paragraph(out, o, traced ? "the breakdown does not hold" : "no trace", why);
 }
 
 static void begin_row(FILE *out, const struct row *row, const struct report_options *o)
@@ -134,34 +131,37 @@ static void begin_row(FILE *out, const struct row *row, const struct report_opti
         tame_text(row->tune, tune, sizeof tune));
 }
 
+/* tree: of the replays; NULL: there is none that could be shown. */
+static void put_profile(FILE *out, const struct row *row, const struct breakdown *tree, const struct profile *p,
+    const struct derived *d, const struct report_options *o)
+{
+    char time[32];
+    begin_row(out, row, o);
+    if (tree) put_tree(out, tree);
+    if (*p->replay.failed) put_lack(out, o, true, p->replay.failed);
+    if (p->replay.launches) put_health(out, p, o);
+    else if (tree) fprintf(out, "    traced: %s a call\n", ns_text(breakdown_call_ns(tree), time, sizeof time));
+    if (*p->note) put_lack(out, o, false, p->note);
+    put_counters(out, &p->counters, d, o);
+    if (o->markdown) fputs("```\n", out);
+}
+
 void report_profile(FILE *out, const struct row *row, const struct profile *p, const struct machine *machine,
     const struct report_options *o)
 {
-    begin_row(out, row, o);
-    if (p->replay.used) put_tree(out, &p->replay);
-    if (*p->replay.failed) put_lack(out, o, true, p->replay.failed);
-    if (p->replay.launches) put_health(out, p, o);
-    if (*p->note) put_lack(out, o, false, p->note);
-    put_counters(out, row, p, machine, o);
-    if (o->markdown) fputs("```\n", out);
+    struct derived d = profile_derive(p, row, machine);
+    put_profile(out, row, p->replay.used ? &p->replay : NULL, p, &d, o);
 }
 
 /* A row of the files. One that counters.csv doesn't believe has no tree, even where breakdown.csv has one. */
 static void put_read_row(FILE *out, const struct row *row, const struct report_options *o)
 {
-    struct breakdown b;
-    char time[32];
-    bool there = o->breakdown && profile_read_row(o->breakdown, row, &b), traced = false;
-    const char *why = o->counters ? profile_read_lack(o->counters, row, &traced) : NULL;
-    if (there && !traced) why = NULL;
-    if (!there && !why) return;
-    begin_row(out, row, o);
-    if (why) put_lack(out, o, traced, why);
-    else {
-        put_tree(out, &b);
-        fprintf(out, "    traced: %s a call\n", ns_text(breakdown_call_ns(&b), time, sizeof time));
-    }
-    if (o->markdown) fputs("```\n", out);
+    struct breakdown tree;
+    struct profile p;
+    struct derived d;
+    bool told = profile_read_line(o->counters, row, &p, &d);
+    bool there = !*p.replay.failed && o->breakdown && profile_read_row(o->breakdown, row, &tree);
+    if (there || told) put_profile(out, row, there ? &tree : NULL, &p, &d, o);
 }
 
 void report_trees(FILE *out, const struct row *rows, int n, const struct report_options *o)

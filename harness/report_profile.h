@@ -6,7 +6,7 @@
 #include "report.h"
 
 void report_profile(FILE *, const struct row *, const struct profile *, const struct machine *, const struct report_options *);
-/* The trees alone, of those rows that stand in o->breakdown, and why others have none, by o->counters. */
+/* The same of the rows of a run folder: trees from o->breakdown, all else, or why there is none, from o->counters. */
 void report_trees(FILE *, const struct row *rows, int n, const struct report_options *o);
 
 #endif

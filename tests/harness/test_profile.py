@@ -10,7 +10,7 @@ import signal
 import time
 import xml.etree.ElementTree
 
-from common import Skip, TINY, expect, expect_exit, kbench, main, read_rows, start
+from common import SOURCE, Skip, TINY, expect, expect_exit, kbench, main, read_rows, start
 
 SHORT = ["--rounds", "4", "--cache", "hot"]
 
@@ -186,6 +186,57 @@ def report_has_the_trees(folder):
     expect(not tree_of(again.stdout), "a tree of nothing", again)
 
 
+def profiles_of(words):
+    """What is said of each profiled row: the paragraphs, or the fences, that say how it was traced."""
+    return [part.strip("`\n") for part in re.split(r"\n```\n|\n\n", words) if "\n    traced: " in part]
+
+
+def report_says_it_again(folder):
+    """All that a profile says of a row, trace and counters, its report says in the same lines; and of counters.csv alone."""
+    out = os.path.join(folder, "run")
+    done = kbench("profile", *TINY, *SHORT, "--no-plots", "--out", out)
+    expect_exit(done, 0)
+    said, counters = profiles_of(done.stdout), read(out, "counters.csv")
+    expect(len(said) == len(counters) and all("of untraced" in words and "; eager" in words for words in said), f"{said}", done)
+    counted = sum(" instructions a cycle" in " ".join(words.split()) for words in said)
+    expect(counted + sum("    no counters: " in words for words in said) == len(said), "counters, or why not", done)
+    for words in [], ["--markdown"]:
+        again = kbench("report", out, *words)
+        expect_exit(again, 0)
+        expect(profiles_of(again.stdout) == said, "\n".join(said), again)
+    os.unlink(os.path.join(out, "breakdown.csv"))
+    again = kbench("report", out)
+    expect_exit(again, 0)
+    bare = ["\n".join(line for line in words.splitlines() if not tree_of(line)) for words in said]
+    expect(profiles_of(again.stdout) == bare, "\n".join(bare), again)
+
+
+def three_digits(ratio):
+    return f"{ratio:.{2 if ratio < 9.995 else 1 if ratio < 99.95 else 0}f}"
+
+
+def factors_are_read_back(_):
+    """Of profiles that a GPU left: each row's re-read factors, occupancy, and what is used of the ceilings."""
+    folders = glob.glob(os.path.join(SOURCE, "results", "h200", "profile-*"))
+    expect(folders, "no profile of a GPU")
+    for run in folders:
+        lines = read(run, "counters.csv")
+        for words in [], ["--markdown"]:
+            done = kbench("report", run, *words)
+            expect_exit(done, 0)
+            said = profiles_of(done.stdout)
+            expect(len(said) == len(lines), f"{len(said)} profiles of {len(lines)}", done)
+            for part, line in zip(said, lines):
+                part = " ".join(part.split())
+                for name, form in (("l2_reread", "L2 to SMs {}x"), ("dram_reread", "DRAM reads {}x of what must be read"),
+                                   ("trace_ratio", "{}x of untraced"), ("occupancy_pct", "occupancy {} %"),
+                                   ("sm_busy_pct", "SMs busy {} %"), ("pct_read_ceiling", "DRAM at {} % of the read ceiling"),
+                                   ("records", "{} records")):
+                    figure = line[name] if name == "records" else line[name] and three_digits(float(line[name]))
+                    expect(not figure or form.format(figure) in part, f"{run} {line['kernel']}: no {name} {figure}", done)
+            expect(words or all(len(line) <= 80 for line in done.stdout.splitlines()), "columns", done)
+
+
 def without_trees(out, *kernels):
     """Takes the parts of some rows from breakdown.csv, as where they don't hold."""
     path = os.path.join(out, "breakdown.csv")
@@ -220,7 +271,8 @@ def report_says_why_not(folder):
             said = " ".join(again.stdout.split())
             expect(said.count(f"the breakdown does not hold: {why}") == n, "not said why", again)
             expect(said.count("no trace: no permission to trace?[7m ``` here") == dark - n, "not said why", again)
-            expect(again.stdout.count("traced: ") == len(lines) - dark, "trees", again)
+            expect(len(tree_of(again.stdout)) == 2 * (len(lines) - dark), "trees", again)
+            expect(again.stdout.count("traced: ") == len(lines) - dark + n, "what became of the records", again)
             expect(again.stdout.count("\n```\n") == (2 * len(lines) if words else 0), "fences", again)
             expect(words or all(len(line) <= 80 for line in again.stdout.splitlines()), "columns", again)
 
@@ -249,7 +301,7 @@ def counters_are_not_believed_blindly(folder):
     os.unlink(os.path.join(out, "counters.csv"))
     done = kbench("report", out)
     expect_exit(done, 0)
-    expect("counters.csv: can't be read" in done.stderr and "why a row has no tree is not known" in done.stderr, "not said", done)
+    expect("counters.csv: can't be read" in done.stderr and "no tree, is not known" in done.stderr, "not said", done)
     os.unlink(os.path.join(out, "breakdown.csv"))
     done = kbench("report", out)
     expect_exit(done, 0)
@@ -297,4 +349,5 @@ def headers_are_explained(folder):
 
 
 main(adds_up, goes_on_and_begins_anew, rings_of_many_sets, lost_lines, failed_stays_failed, interrupted_under_the_tracer,
-     report_has_the_trees, report_says_why_not, counters_are_not_believed_blindly, cut_short_is_told, headers_are_explained)
+     report_has_the_trees, report_says_it_again, factors_are_read_back, report_says_why_not,
+     counters_are_not_believed_blindly, cut_short_is_told, headers_are_explained)
