@@ -115,6 +115,8 @@ static void put_counters(FILE *out, const struct counters *c, const struct deriv
     add_if(words, sizeof words, c->llc_misses, "%s last-level misses a call", amount_text(c->llc_misses, n, sizeof n));
     put_paragraph(out, o, "use", words);
     if (*c->why) put_paragraph(out, o, "no counters", c->why);
+    if (*d->why) put_paragraph(out, o, "no DRAM factor", d->why);
+    put_paragraph(out, o, "", d->doubt);
 }
 
 /* Why a row has no tree, in the words of both a profile and the report of its files. */

@@ -140,11 +140,32 @@ static void report_says_what_profile_said(void **state)
     p->counters.l2_write_B = 150e6;   /* a workspace larger than L2, of which not all came from DRAM */
     words = same_again(&row, p);
     assert_has(words, "workspace moves 292 MB");
+    assert_has(words, "no DRAM factor: the workspace is partly in L2");
     assert_null(strstr(words, "DRAM reads"));
     free(words);
     p->replay.used = p->replay.launches = 1, p->replay.span_ns = 68;   /* 7 calls: no whole nanoseconds each */
     words = same_again(&row, p);
     assert_has(words, "traced: 9.71 ns a call");
+    free(words), free(p);
+}
+
+/* What the machine was not quiet for, alone and behind another reason. */
+static void doubts_are_read_back(void **state)
+{
+    struct row row = a_row("attn/lt");
+    struct profile *p = a_profile();
+    (void)state;
+    p->replay.disturbed = 3, p->replay.disturbed_ns = 400000, p->disturbed = 2;
+    char *words = same_again(&row, p);
+    assert_has(words, "\n    not quiet under the tracer: 3 of 19 launches took longer, 4.82 % of all; not\n");
+    assert_has(words, "\n      quiet under the counters: 2 of 14 passes took longer\n");
+    assert_null(strstr(words, "no trace"));
+    free(words);
+    counters_clear(&p->counters);
+    strcpy(p->counters.why, "no CUPTI");
+    p->disturbed = 0, p->replay.disturbed_ns = 0, p->replay.untraced_ns = 2 * row.t_med_ns;
+    words = same_again(&row, p);
+    assert_has(words, "\n    no counters: no CUPTI\n    not quiet: untraced, it takes 2.00x of the row's time\n");
     free(words), free(p);
 }
 
@@ -293,7 +314,8 @@ static void odd_figures_are_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(report_says_what_profile_said), cmocka_unit_test(reasons_keep_their_places),
+        cmocka_unit_test(report_says_what_profile_said), cmocka_unit_test(doubts_are_read_back),
+        cmocka_unit_test(reasons_keep_their_places),
         cmocka_unit_test(columns_go_by_name), cmocka_unit_test(older_reasons_are_shown), cmocka_unit_test(trees_stand_alone),
         cmocka_unit_test(torn_files_are_told), cmocka_unit_test(odd_figures_are_survived),
     };
