@@ -150,8 +150,7 @@ int command_doctor(struct cli *cli)
     bool cuda = !chosen && show_engine(stdout, cli, "auto", &code);
     if (!(cuda && (cli->json || cli->floors)) && !interrupted) show_engine(stdout, cli, chosen ? cli->device : "host", &code);
     if (interrupted) return 128 + interrupted;
-    if (cli->floors) return fflush(stdout) ? EXIT_ENVIRONMENT : code;
-    if (cli->json) return fflush(stdout) ? EXIT_ENVIRONMENT : code;
+    if (cli->floors || cli->json) return code;
     printf("libraries opened at run time\n");
     show_libraries(stdout);
     printf("programs\n");
@@ -162,5 +161,5 @@ int command_doctor(struct cli *cli)
     show_program(stdout, "nsys", "nsys --version 2>/dev/null | tail -n 1", "kbench check --row ... --wrap 'nsys profile ...'");
     show_program(stdout, "sanitizer", "compute-sanitizer --version 2>/dev/null | head -n 1",
         "kbench check --row ... --wrap compute-sanitizer");
-    return fflush(stdout) ? EXIT_ENVIRONMENT : code;
+    return code;
 }

@@ -55,12 +55,14 @@ def stdout_full(folder):
                                   timeout=120, stdin=subprocess.DEVNULL, check=False)
         told = "stdout: can't be written whole" in done.stderr
         expect(done.returncode == 5 and told, f"{words}: {done.returncode} {done.stderr}")
-    for words in (["list"], ["list", "--json"], ["report", out]):
+    for words in (["list"], ["list", "--json"], ["report", out], ["doctor", "--device", "host"],
+                  ["doctor", "--device", "host", "--json"]):
         process = start(*words)
         process.stdout.close()
         stderr = process.stderr.read()
         process.stderr.close()
-        expect(process.wait(timeout=60) == 0 and not stderr, f"{words} | true: {process.returncode} {stderr}")
+        good = (0, 4) if words[0] == "doctor" else (0,)   # 4: a wrong timer, on a machine that is busy enough
+        expect(process.wait(timeout=60) in good and not stderr, f"{words} | true: {process.returncode} {stderr}")
 
 
 def files_beside_rows(folder):
