@@ -173,6 +173,9 @@ struct cli cli_parse(int argc, char **argv)
         cli_help(stdout, cli.command);
         exit(EXIT_OK);
     }
+    if (cli.args.n && !*cli_commands[command_index(cli.command)].arguments)
+        die(EXIT_USAGE, "%.60s: '%s' takes no argument but options; 'kbench %s --help' lists them", cli.args.word[0], cli.command,
+            cli.command);
     return cli;
 }
 
