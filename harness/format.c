@@ -154,11 +154,20 @@ void wrap_words(FILE *out, int width, int column, int indent, const char *words)
     fputc('\n', out);
 }
 
+/* Outside of quotes a backslash and the next character are one: a quote within a quoted word is '\''. */
+static bool is_escape(const char *s, bool quoted)
+{
+    return !quoted && s[0] == '\\' && s[1];
+}
+
 /* Bytes of the first shell word: up to a blank outside single quotes. */
 static size_t word_bytes(const char *command)
 {
     size_t n = 0;
-    for (bool quoted = false; command[n] && (quoted || command[n] != ' '); n++) quoted ^= command[n] == '\'';
+    for (bool quoted = false; command[n] && (quoted || command[n] != ' '); n++) {
+        if (is_escape(command + n, quoted)) n++;
+        else quoted ^= command[n] == '\'';
+    }
     return n;
 }
 
@@ -174,16 +183,17 @@ static int cut_word(FILE *out, int width, int column, const char *word, size_t b
 {
     bool quoted = false, seam = false;
     for (size_t i = 0; i < bytes;) {
-        size_t one = bytes_of(word + i, 1);
-        int    needed = seam && piece_columns(word + i) < width - 4 ? piece_columns(word + i) : 1;   /* and a quote, a backslash */
-        if (quoted && word[i] != '\'' && column + needed + 2 > width) {
+        bool   escape = is_escape(word + i, quoted), inner = !strncmp(word + i, "'\\''", 4);
+        size_t one = bytes_of(word + i, 1 + escape);
+        int    needed = inner ? 4 : seam && piece_columns(word + i) < width - 4 ? piece_columns(word + i) : 1;
+        if (quoted && (inner || word[i] != '\'') && column + needed + 2 > width) {   /* and a quote, a backslash */
             fputs("'\\\n'", out);
             column = 1;
         }
-        quoted ^= word[i] == '\'';
+        quoted ^= !escape && word[i] == '\'';
         seam = word[i] == ',' || word[i] == ' ';
         fprintf(out, "%.*s", (int)one, word + i);
-        column++;
+        column += 1 + escape;
         i += one;
     }
     return column;

@@ -230,9 +230,9 @@ static void test_wrapped_commands_can_be_copied(void **state)
 {
     (void)state;
     static const char command[] = "printf [%s] --row 'attn/host_perhead batch=64,heads=64,ctx=128K,window=128,topk=512,ratio=4' "
-                                  "--seed 7 'quoted  twice' plain";
+                                  "--seed 7 'quoted  twice' plain --plugin '/srv/o'\\''neill kernels, mine/it'\\''s a kernel.so'";
     static const char expected[] = "[--row][attn/host_perhead batch=64,heads=64,ctx=128K,window=128,topk=512,ratio=4][--seed][7]"
-                                   "[quoted  twice][plain]";
+                                   "[quoted  twice][plain][--plugin][/srv/o'neill kernels, mine/it's a kernel.so]";
     for (int width = 30; width <= 140; width++) {
         char *got = wrapped(wrap_command, width, 12, 6, command), answer[400];
         assert_true(widest_line(got) <= width);
