@@ -1,8 +1,10 @@
 #include "base.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* One write a sentence, so that lines of parent and worker don't mix. What it quotes may hold any bytes: none steers a terminal. */
@@ -55,6 +57,25 @@ char *text(char *ret, size_t size, const char *format, ...)
     va_start(args, format);
     if (size && vsnprintf(ret, size, format, args) < 0) *ret = 0;
     va_end(args);
+    return ret;
+}
+
+char *shell_words(int n, char *const *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+    size_t size = 1;
+    for (int i = 0; i < n; i++) size += 4 * strlen(word[i]) + 3;
+    char *ret = must_alloc(size, 1), *p = ret;
+    for (int i = 0; i < n; i++) {
+        bool bare = *word[i] && !word[i][strspn(word[i], plain)];
+        if (i) *p++ = ' ';
+        if (!bare) *p++ = '\'';
+        for (const char *c = word[i]; *c; c++) {
+            if (*c == '\'') p = stpcpy(p, "'\\''");
+            else *p++ = *c;
+        }
+        if (!bare) *p++ = '\'';
+    }
     return ret;
 }
 

@@ -38,6 +38,9 @@ void *must_grow(void *old, size_t count, size_t size);
 /* snprintf that always ends the string and never complains about truncation; returns `ret`. */
 char *text(char *ret, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Words as one line that a shell reads back as the same; malloc'ed. */
+char *shell_words(int n, char *const *word);
+
 double now_s(void);  /* monotonic clock, seconds */
 
 /* Folder that holds sweeps/, plots/ and results/: KBENCH_ROOT of the environment, else the one built from, else ".". */

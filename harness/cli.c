@@ -92,26 +92,6 @@ static int take_option(struct cli *cli, char **argv)
     return taken;
 }
 
-/* argv as one line that a shell reads back. */
-static char *quote_words(int argc, char **argv)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-    size_t size = 1;
-    for (int i = 0; i < argc; i++) size += 4 * strlen(argv[i]) + 3;
-    char *ret = must_alloc(size, 1), *p = ret;
-    for (int i = 0; i < argc; i++) {
-        bool bare = *argv[i] && !argv[i][strspn(argv[i], plain)];
-        if (i) *p++ = ' ';
-        if (!bare) *p++ = '\'';
-        for (const char *c = argv[i]; *c; c++) {
-            if (*c == '\'') p = stpcpy(p, "'\\''");
-            else *p++ = *c;
-        }
-        if (!bare) *p++ = '\'';
-    }
-    return ret;
-}
-
 static const char *command_of(const char *word)
 {
     int i = command_index(word);
@@ -156,7 +136,7 @@ static void add_argument(struct cli *cli, const char *word)
 struct cli cli_parse(int argc, char **argv)
 {
     struct cli cli = {.device = "auto", .colour = "auto", .seed = 1, .reference_s = REFERENCE_S,
-        .command_line = quote_words(argc, argv)};
+        .command_line = shell_words(argc, argv)};
     first_words(&cli, argc, argv);
     cli_environment(&cli);
     for (int i = 2; i < argc;) {

@@ -1,5 +1,6 @@
 #include "identity.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
@@ -21,28 +22,38 @@ char *group_text(const struct group *group, char *ret, size_t size)
 
 /* ./kbench sweep --row 'attn/mma batch=64,ctx=128K,splits=4' --seed 31 [--cache hot] [--device host] [--plugin ./mine.so] */
 static void repeat_text(struct row *row, const struct group *group, const struct variant *variant, const struct kernel *kernel,
-                        const struct cli *cli)
+                        const struct cli *cli, char *own_plugin)
 {
     struct problem problem = problem_of(group);
-    char words[200], tune[96];
-    problem_text(&problem, false, words, sizeof words);
+    char dims[200], tune[96];
+    problem_text(&problem, false, dims, sizeof dims);
     tune_text(kernel, variant->tune, tune, sizeof tune);
     for (char *c = tune; *c; c++)
         if (*c == ';') *c = ',';
     text(row->repeat, sizeof row->repeat, "./kbench %s --row '%s%s%s%s%s' --seed %llu%s%s%s", cli->command, variant->kernel,
-         *words || *tune ? " " : "", words, *words && *tune ? "," : "", tune, (unsigned long long)group->seed,
+         *dims || *tune ? " " : "", dims, *dims && *tune ? "," : "", tune, (unsigned long long)group->seed,
          group->cache == HOT ? " --cache hot" : "", strcmp(cli->device, "auto") ? " --device " : "",
          strcmp(cli->device, "auto") ? cli->device : "");
-    for (int i = 0; i < cli->plugins.n; i++) {
-        size_t used = strlen(row->repeat);
-        text(row->repeat + used, sizeof row->repeat - used, " --plugin %s", cli->plugins.word[i]);
-    }
+    if (!own_plugin) return;
+    char *words = shell_words(1, &own_plugin);
+    size_t used = strlen(row->repeat), needed = strlen(" --plugin ") + strlen(words);
+    if (used + needed < sizeof row->repeat) text(row->repeat + used, sizeof row->repeat - used, " --plugin %s", words);
+    else *row->repeat = 0;      /* rather than half a line, which runs something else */
+    free(words);
+}
+
+/* The file that the kernel is from; NULL: it is the build's own. Plug-ins stand last in the registry, in their order. */
+static char *plugin_of(const struct entry *entry, const struct registry *registry, const struct cli *cli)
+{
+    ptrdiff_t i = entry - registry->entry - (registry->n - cli->plugins.n);
+    return i < 0 ? NULL : (char *)cli->plugins.word[i];
 }
 
 void identify_row(struct row *row, const struct group *group, int v, const struct registry *registry, const struct cli *cli)
 {
     const struct variant *variant = &group->variant[v];
-    const struct kernel *kernel = registry_find(registry, variant->kernel)->kernel;
+    const struct entry *entry = registry_find(registry, variant->kernel);
+    const struct kernel *kernel = entry->kernel;
     const struct op *op = op_find(group->op);
     text(row->op, sizeof row->op, "%s", group->op);
     text(row->kernel, sizeof row->kernel, "%s", variant->kernel);
@@ -56,5 +67,5 @@ void identify_row(struct row *row, const struct group *group, int v, const struc
         text(row->dim[d].name, sizeof row->dim[d].name, "%s", op->dim[d].name);
         row->dim[d].value = group->dim[d];
     }
-    repeat_text(row, group, variant, kernel, cli);
+    repeat_text(row, group, variant, kernel, cli, plugin_of(entry, registry, cli));
 }

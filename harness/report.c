@@ -121,7 +121,7 @@ static void print_note(FILE *out, const char *title, const char *colour, const c
 
 static void print_unmeasured(FILE *out, const struct row *row, const char *label, int width, const struct report_options *o)
 {
-    char reason[400], status[32], command[300];
+    char reason[400], status[32], command[sizeof(row->repeat)];
     const char *colour = row_failed(row) ? RED : YELLOW;
     print_name(out, label, width);
     tame_text(row->status[0] ? row->status : "no status", status, sizeof(status));
@@ -207,8 +207,8 @@ static void print_failures(FILE *out, const struct table *table, const struct re
     for (int i = 0; i < table->n; i++) failed += row_failed(&table->row[i]);
     if (failed) fprintf(out, "to repeat %s:\n", failed == 1 ? "it" : "them");
     for (int i = 0; i < table->n && shown < SHOWN_FAILURES; i++) {
-        char command[300], status[32];
         const struct row *row = &table->row[i];
+        char command[sizeof(row->repeat)], status[32];
         if (!row_failed(row)) continue;
         tame_text(row->status, status, sizeof(status));
         fprintf(out, "  %s%-12s%s  ", on(o, RED), status, off(o, RED));

@@ -94,7 +94,7 @@ static char *runner_text(const struct row *row, const struct table *table, char 
 
 static void print_complaints(FILE *out, const struct scalings *all, const struct row *runner, const struct report_options *o)
 {
-    char words[900];
+    char words[sizeof(all->of->repeat)];
     for (int i = 0; i < all->n; i++) {
         const struct scaling *s = &all->of[i];
         if (!same_runner(s->last, runner) || s->verdict != SCALING_ABOVE) continue;

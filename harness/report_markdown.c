@@ -9,7 +9,7 @@
 /* Text within a table cell: a bar would end it, a backtick or an angle bracket would be obeyed. */
 static void put(FILE *out, const char *words)
 {
-    char tame[700];
+    char tame[sizeof(((struct scaling *)NULL)->repeat)];
     for (const char *c = tame_text(words, tame, sizeof(tame)); *c; c++) {
         if (strchr("|`<>*\\[]", *c)) fputc('\\', out);
         fputc(*c, out);

@@ -36,7 +36,7 @@ struct scaling {
     struct fit        fit;                  /* ns */
     double            ratio, ratio_lo, ratio_hi;   /* t(to) / t(from), with the widest interval that both allow */
     enum scaling_verdict verdict;
-    char              repeat[512];          /* command that measures the series again */
+    char              repeat[1536];          /* command that measures the series again */
 };
 
 struct scalings {

@@ -10,11 +10,12 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 
 PLANTED = os.path.abspath(sys.argv.pop(3))
 
-from common import QUICK, SMALL, environment, expect, expect_exit, kbench, main, read_rows  # noqa: E402
+from common import PROGRAM, QUICK, SMALL, environment, expect, expect_exit, kbench, main, read_rows  # noqa: E402
 
 
 def plug_in(folder, name):
@@ -165,6 +166,25 @@ def replaced_during_a_run(folder):
     expect("replaced since this run began" in done.stderr, "no plug-in at all", done)
 
 
+def failed_rows_can_be_repeated(folder):
+    """The line of a failed row is one for a shell, wherever its plug-in is and whatever others were there."""
+    place = os.path.join(folder, "o'neill, kernels of mine " + 80 * "x")
+    os.makedirs(place)
+    run, plugins = os.path.join(folder, "run"), []
+    for name in ("wrong_head", "right", "crash", "nan"):
+        shutil.copy(os.path.join(PLANTED, name + ".so"), place)
+        plugins += ["--plugin", os.path.join(place, name + ".so")]
+    done = kbench("sweep", *plugins, "-k", "plugin/*,attn/host_mma", *SMALL, "-a", "batch=1", *QUICK, "--out", run)
+    expect_exit(done, 1)
+    rows = {row["kernel"]: row for row in read_rows(run)}
+    for kernel, status in {"plugin/wrong_head": "wrong", "plugin/crash": "crash", "plugin/nan": "nan"}.items():
+        expect(rows[kernel]["status"] == status, f"{rows[kernel]}", done)
+        line = rows[kernel]["repeat"].replace("./kbench sweep", f"{PROGRAM} check", 1)
+        again = subprocess.run(["sh", "-c", line], env=environment(), capture_output=True, text=True, timeout=60, check=False)
+        expect(again.returncode == 1 and f"{kernel}  {status}" in again.stdout, f"{line} does not repeat it", again)
+    expect("--plugin" not in rows["attn/host_mma"]["repeat"], "a kernel of the build asks for a plug-in")
+
+
 def failed_stays_failed(folder):
     """A run that is finished by --resume is as good as all of its rows, also those that stood there."""
     run = os.path.join(folder, "run")
@@ -179,4 +199,4 @@ def failed_stays_failed(folder):
 
 
 main(changed_code_is_stale, has_a_name, traced_processes_time_nothing, death_under_the_tracer_costs_a_trace, who_hangs_is_blamed,
-     a_run_is_of_one_code, replaced_during_a_run, failed_stays_failed)
+     a_run_is_of_one_code, replaced_during_a_run, failed_rows_can_be_repeated, failed_stays_failed)
