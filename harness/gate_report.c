@@ -56,7 +56,9 @@ void gate_print(FILE *f, const struct findings *all, const char *title, const ch
         }
         int column = fprintf(f, "  %-*s", MARGIN - 2, verdict_name[one->verdict]);
         wrap_words(f, WIDTH, column, MARGIN, tame_text(told(one, words, sizeof words), tame, sizeof tame));
-        if (one->repeat) wrap_command(f, WIDTH, fprintf(f, "%*s", MARGIN, ""), MARGIN + 2, one->repeat);
+        if (!one->repeat) continue;
+        column = fprintf(f, "%*s", MARGIN, "");
+        wrap_command(f, WIDTH, column, MARGIN + 2, tame_text(one->repeat, tame, sizeof tame));
     }
     fprintf(f, "\n%d hold%s, %d broken, %d inconclusive, %d left out\n", all->count[GATE_HOLDS],
         all->count[GATE_HOLDS] == 1 ? "s" : "", all->count[GATE_BROKEN], all->count[GATE_OPEN], all->count[GATE_LEFT_OUT]);

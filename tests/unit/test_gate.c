@@ -408,6 +408,7 @@ static void test_words(void **state)
     (void)state;
     add_row(&run, "scan/host_full", 1 << 20, 500, 0.01);
     add_row(&run, "scan/host_live", 1 << 20, 100, 0.01);
+    strcat(run.row[1].repeat, " \x1b[2J");
     struct findings all = judged(content, &run, false);
     FILE           *f = open_memstream(&words, &size);
     gate_print(f, &all, "g.ini", "/tmp/run");
