@@ -79,6 +79,11 @@ char *shell_words(int n, char *const *word)
     return ret;
 }
 
+char *shell_word(const char *word)
+{
+    return shell_words(1, (char *const[]){(char *)word});
+}
+
 double now_s(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

@@ -40,6 +40,7 @@ char *text(char *ret, size_t size, const char *format, ...) __attribute__((forma
 
 /* Words as one line that a shell reads back as the same; malloc'ed. */
 char *shell_words(int n, char *const *word);
+char *shell_word(const char *word);
 
 double now_s(void);  /* monotonic clock, seconds */
 

@@ -65,14 +65,15 @@ static bool folder_of(const char *run, char *ret, size_t size)
 
 static void read_rows(const struct cli *cli, const char *run, struct table *ret)
 {
-    char        folder[600], path[640], plan[640], other[640], repeat[700], error[1200];
+    char        folder[600], path[640], plan[640], other[640], repeat[2500], error[1200], *words;
     struct stat st;
     bool        is_run = folder_of(run, folder, sizeof folder);
     text(path, sizeof path, !stat(run, &st) && S_ISDIR(st.st_mode) ? "%s/rows.csv" : "%s", run);
     if (table_read(path, ret, error, sizeof error)) die(EXIT_USAGE, "%s; name a run folder or its rows.csv", error);
     is_run = is_run && !access(text(plan, sizeof plan, "%s/plan.ini", folder), F_OK);
     bool profile = !access(text(other, sizeof other, "%s/counters.csv", folder), F_OK);
-    text(repeat, sizeof repeat, "./kbench %s --resume %s", profile ? "profile" : "sweep", folder);
+    text(repeat, sizeof repeat, "./kbench %s --resume %s", profile ? "profile" : "sweep", words = shell_word(folder));
+    free(words);
     if (wanting_find(ret, path, is_run ? plan : NULL, repeat, error, sizeof error)) die(EXIT_USAGE, "%s", error);
     if (!is_run && !cli->quiet) say("%s: no plan.ini beside it, so nobody knows whether rows are missing", path);
 }

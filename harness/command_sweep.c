@@ -104,9 +104,11 @@ static void finish(struct sweep_run *run)
 {
     derive(run);
     progress_end(&run->progress);
-    char next[700];
+    char next[2500];
     if (!run->check_only && interrupted) {
-        text(next, sizeof next, "./kbench %s --resume %s  finishes it", run->cli->command, run->files.folder.path);
+        char *folder = shell_word(run->files.folder.path);
+        text(next, sizeof next, "./kbench %s --resume %s  finishes it", run->cli->command, folder);
+        free(folder);
         run->report.next = next;
     }
     if (!run->stdout_gone) {

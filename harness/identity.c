@@ -22,7 +22,7 @@ char *group_text(const struct group *group, char *ret, size_t size)
 
 /* ./kbench sweep --row 'attn/mma batch=64,ctx=128K,splits=4' --seed 31 [--cache hot] [--device host] [--plugin ./mine.so] */
 static void repeat_text(struct row *row, const struct group *group, const struct variant *variant, const struct kernel *kernel,
-                        const struct cli *cli, char *own_plugin)
+                        const struct cli *cli, const char *own_plugin)
 {
     struct problem problem = problem_of(group);
     char dims[200], tune[96];
@@ -35,7 +35,7 @@ static void repeat_text(struct row *row, const struct group *group, const struct
          group->cache == HOT ? " --cache hot" : "", strcmp(cli->device, "auto") ? " --device " : "",
          strcmp(cli->device, "auto") ? cli->device : "");
     if (!own_plugin) return;
-    char *words = shell_words(1, &own_plugin);
+    char *words = shell_word(own_plugin);
     size_t used = strlen(row->repeat), needed = strlen(" --plugin ") + strlen(words);
     if (used + needed < sizeof row->repeat) text(row->repeat + used, sizeof row->repeat - used, " --plugin %s", words);
     else *row->repeat = 0;      /* rather than half a line, which runs something else */
@@ -43,10 +43,10 @@ static void repeat_text(struct row *row, const struct group *group, const struct
 }
 
 /* The file that the kernel is from; NULL: it is the build's own. Plug-ins stand last in the registry, in their order. */
-static char *plugin_of(const struct entry *entry, const struct registry *registry, const struct cli *cli)
+static const char *plugin_of(const struct entry *entry, const struct registry *registry, const struct cli *cli)
 {
     ptrdiff_t i = entry - registry->entry - (registry->n - cli->plugins.n);
-    return i < 0 ? NULL : (char *)cli->plugins.word[i];
+    return i < 0 ? NULL : cli->plugins.word[i];
 }
 
 void identify_row(struct row *row, const struct group *group, int v, const struct registry *registry, const struct cli *cli)

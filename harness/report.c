@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base.h"
 #include "report_parts.h"
@@ -221,10 +222,10 @@ static void print_failures(FILE *out, const struct table *table, const struct re
 /* Two commands with a word each; a word that has no room is left out. */
 static void print_next(FILE *out, const struct report_options *o)
 {
-    char command[2][600];
+    char command[2][2500], *folder = shell_word(o->folder);
     static const char *const what[] = {"for a pull request", "draws the plots again"};
-    text(command[0], sizeof(command[0]), "./kbench report %s --markdown", o->folder);
-    text(command[1], sizeof(command[1]), "./kbench plot %s", o->folder);
+    text(command[0], sizeof(command[0]), "./kbench report %s --markdown", folder);
+    text(command[1], sizeof(command[1]), "./kbench plot %s", folder);
     bool aligned = strlen(command[0]) + 4 + strlen(what[1]) <= (size_t)o->width;
     fprintf(out, "next:\n");
     for (int i = 0; i < 2; i++) {
@@ -233,6 +234,7 @@ static void print_next(FILE *out, const struct report_options *o)
         if (fits) fprintf(out, "%-*s  %s\n", aligned ? (int)strlen(command[0]) : 0, command[i], what[i]);
         else wrap_command(out, o->width, 2, 4, command[i]);
     }
+    free(folder);
 }
 
 void report_summary(FILE *out, const struct table *table, const struct report_options *o)
