@@ -158,6 +158,16 @@ static void demand_profiles(const struct sweep_run *run, int *ret_failed)
             "back if they are lost, or begin anew with another --out", run->cli->resume, n, run->files.folder.done.n, row->kernel);
 }
 
+/* Its rows would stand without a profile in a folder of profiles, and no --resume could give them one. */
+static void refuse_profiles_run(const struct cli *cli)
+{
+    char path[4096];
+    if (!cli->resume || strcmp(cli->command, "sweep")) return;
+    if (!access(text(path, sizeof path, "%s/counters.csv", cli->resume), F_OK))
+        die(EXIT_USAGE, "--resume %s: a profile, whose rows a sweep would add without one; finish it with kbench profile --resume",
+            cli->resume);
+}
+
 static void open_profile(struct sweep_run *run, struct profile_log *log)
 {
     demand_profiles(run, &log->failed);
@@ -174,6 +184,7 @@ int command_sweep(struct cli *cli)
     if (cli->wrap && !strcmp(cli->command, "profile"))
         die(EXIT_USAGE, "profile --wrap: a tool before the worker has its one launch, and nothing is timed, traced or counted "
             "beside it; use check --wrap, or profile without");
+    refuse_profiles_run(cli);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     run.registry = registry_open(cli->plugins.n, (char *const *)cli->plugins.word);

@@ -142,6 +142,19 @@ def closed_pipe(folder):
     expect(rows and all(row["status"] == "ok" for row in rows), "rows were lost")
 
 
+def a_profile_stays_one(folder):
+    """Rows that a sweep would add to it would have no profile, and none to come."""
+    out = os.path.join(folder, "run")
+    expect_exit(kbench("profile", *TINY, *QUICK, "-k", "attn/host_mma", "--out", out), 0)
+    with open(os.path.join(out, "rows.csv"), "rb+") as file:
+        file.truncate(len(b"".join(file.read().splitlines(True)[:-1])))
+    rows = read_rows(out)
+    done = kbench("sweep", "--resume", out)
+    expect_exit(done, 2)
+    expect("finish it with kbench profile --resume" in done.stderr and read_rows(out) == rows, "rows without a profile", done)
+    expect_exit(kbench("profile", "--resume", out), 0)
+
+
 def two_at_once(folder):
     """Two runs that start together share neither folder, socket nor memory."""
     for name in ("sweeps", "plots"):
@@ -196,5 +209,5 @@ def left_behind(folder):
     expect(os.listdir(folder) == ["run"], f"left behind: {os.listdir(folder)}")
 
 
-main(workers_killed, killed_before_any_launch, parent_killed, torn_line, interrupted, closed_pipe, two_at_once, left_behind,
-     a_run_is_of_one_device)
+main(workers_killed, killed_before_any_launch, parent_killed, torn_line, interrupted, closed_pipe, a_profile_stays_one, two_at_once,
+     left_behind, a_run_is_of_one_device)
