@@ -12,7 +12,7 @@ def learn_floors(folder, kernels, *more):
         if not os.path.exists(os.path.join(folder, name)):
             os.symlink(os.path.join(SOURCE, name), os.path.join(folder, name))
     done = kbench("doctor", "--floors", "--device", "host", *SMALL[2:], "-a", "batch=1", "-k", kernels, *more,
-                  env=environment(KBENCH_ROOT=folder))
+                  env=environment(KBENCH_ROOT=folder), cwd=folder)    # of the current folder, too, floors are read
     expect(done.returncode in (0, 4), "no floors", done)      # 4: of a machine that is busy enough
     with open(os.path.join(folder, "results", "runs", "doctor-host.json"), encoding="utf-8") as file:
         return done, json.load(file)
