@@ -163,6 +163,7 @@ static int runs(struct supervisor *sv, const struct group *group, int from, int 
     struct floor *floor = learnt->floor + learnt->n;
     bool all = measure(sv, group, from, to, floor);
     if (all && !*learnt->why) measure_loaded(sv, group, from, to, floor, learnt->why, sizeof learnt->why);
+    for (int v = 0; v < to - from && *sv->interrupted; v++) floor[v].n = 0;   /* fewer repeats find less: no floor */
     for (int v = from; v < to; v++) floors_line(out, &floor[v - from], group);
     return to - from;
 }
@@ -189,7 +190,9 @@ int floors_run(struct supervisor *sv, struct cli *cli, const struct registry *re
             learnt.n += runs(sv, &plan.group[g], from, to, &learnt, out);
         }
     floors_worst(out, learnt.floor, learnt.n, learnt.why);
-    bool written = !*interrupted && write_floors(out, &sv->hello.machine, &learnt);
+    bool any = !*interrupted;
+    for (int i = 0; i < learnt.n; i++) any |= learnt.floor[i].n > 0;
+    bool written = any && write_floors(out, &sv->hello.machine, &learnt);
     if (env) print_json(env, &sv->hello.machine, &learnt);
     plan_free(&plan);
     free(learnt.floor);

@@ -13,7 +13,7 @@
  * same run without; gone_pct, in these than in that second run; traced_pct, once a tracer has been on, than in that (null, and
  * loaded_why, where there is none). Rows that the file has of this device and that are not measured now stay as they are; a file
  * that can't be joined is renamed, and said so. With env, the object of env.json (else NULL), stdout gets that with the floors
- * measured now in it, and words go to stderr. The exit code. */
+ * measured now in it, and words go to stderr. Interrupted, it keeps the rows whose repeats are all there. The exit code. */
 int floors_run(struct supervisor *, struct cli *, const struct registry *, const char *env,
     const volatile sig_atomic_t *interrupted);
 

@@ -3,7 +3,7 @@
 import json
 import os
 
-from common import SMALL, SOURCE, environment, expect, kbench, main
+from common import INTERRUPT, SMALL, SOURCE, environment, expect, kbench, main, start
 
 
 def learn_floors(folder, kernels, *more):
@@ -42,6 +42,23 @@ def rows_stay(folder):
     expect(".old" not in done.stderr, "a whole file was set aside", done)
 
 
+def interrupted(folder):
+    """Ctrl-C keeps the rows whose repeats are all there, beside those of before."""
+    _, before = learn_floors(folder, "attn/host_perhead")
+    process = start("doctor", "--floors", "--device", "host", *SMALL, "-a", "batch=1:64:+1", "-k", "attn/host_mma",
+                    env=environment(KBENCH_ROOT=folder), cwd=folder)
+    for line in process.stdout:
+        if "batch=2" in line:
+            break
+    process.send_signal(INTERRUPT)
+    said, _ = process.communicate(timeout=60)
+    expect(process.returncode == 130 and "written: " in said, f"exit {process.returncode}: {said}")
+    with open(os.path.join(folder, "results", "runs", "doctor-host.json"), encoding="utf-8") as file:
+        rows = json.load(file)["rows"]
+    expect(rows[0] == before["rows"][0] and [row["dims"]["batch"] for row in rows[1:3]] == [1, 2], f"{rows}")
+    expect(all(len(row["ratios"]) == 3 for row in rows) and len(rows) < 65, f"{rows}")
+
+
 def bad_file_is_kept(folder):
     """What is no file of floors, or another device's, is kept under another name, and a person is told."""
     _, learnt = learn_floors(folder, "attn/host_perhead")
@@ -69,4 +86,4 @@ def one_json_value(folder):
     expect("written: " in done.stderr, "not told where", done)
 
 
-main(floors, rows_stay, bad_file_is_kept, one_json_value)
+main(floors, rows_stay, interrupted, bad_file_is_kept, one_json_value)
