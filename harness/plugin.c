@@ -59,6 +59,8 @@ int plugin_check(const char *path, const struct kernel *k, const struct registry
     }
     char *name = k->name ? text(must_alloc(strlen(k->name) + 1, 1), strlen(k->name) + 1, "%s", k->name) : name_of(path);
     const char *why = strlen(name) >= 64 ? "is longer than 63 characters" : registry_find(known, name) ? "is taken" : NULL;
+    if (!why && strpbrk(name, " \t\r\n,;'\"\\*?["))
+        why = "has a blank, comma, quote or glob in it, and -k, --row and plan.ini could not name it";
     if (why) {
         text(ret_error, size, "%s: the kernel's name '%.80s' %s; rename the file or set .name", path, name, why);
         free(name);

@@ -185,6 +185,9 @@ static void test_plugin_check(void **state)
     assert_string_equal(refusal(&k, "mine.so"), "mine.so: the kernel's name 'mix/host_mma' is taken; rename the file or set .name");
     k.name = "mix/a-name-that-no-row-could-hold-since-it-has-more-than-63-characters";
     assert_non_null(strstr(refusal(&k, "mine.so"), "is longer than 63 characters; rename"));
+    static const char *const odd[] = {"my kernel.so", "a,b.so", "it's.so", "x[1].so", "k*.so", "a;b.so"};
+    k.name = NULL;
+    for (int i = 0; i < COUNT(odd); i++) assert_non_null(strstr(refusal(&k, odd[i]), "could not name it; rename the file or"));
 
     k = good_plugin(), k.abi++;
     k.op = (const char *)8;                    /* what follows abi and size must not be looked at */
