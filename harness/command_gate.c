@@ -78,13 +78,13 @@ static void read_rows(const struct cli *cli, const char *run, struct table *ret)
     if (!is_run && !cli->quiet) say("%s: no plan.ini beside it, so nobody knows whether rows are missing", path);
 }
 
-/* Of the device that env.json beside the rows names; a run without one has none. */
+/* Of the device that env.json names; a run without one has none, nor has a file that the run beside it may know nothing of. */
 static void read_floors(const char *run, struct noise_floors *ret)
 {
     char folder[600], path[640], error[800];
     struct machine machine;
     *ret = (struct noise_floors){.n = 0};
-    folder_of(run, folder, sizeof folder);
+    if (!folder_of(run, folder, sizeof folder)) return;
     text(path, sizeof path, "%s/env.json", folder);
     if (env_read(path, &machine, error, sizeof error)) return;
     if (noise_floors_read(&machine, ret, error, sizeof error)) die(EXIT_USAGE, "%s", error);
