@@ -86,7 +86,9 @@ static void read_floors(const char *run, struct noise_floors *ret)
     *ret = (struct noise_floors){.n = 0};
     if (!folder_of(run, folder, sizeof folder)) return;
     text(path, sizeof path, "%s/env.json", folder);
-    if (env_read(path, &machine, error, sizeof error)) return;
+    if (access(path, F_OK)) return;
+    if (env_read(path, &machine, error, sizeof error))
+        die(EXIT_USAGE, "%s; so nobody knows which noise floors hold: put it back, or remove it for none", error);
     if (noise_floors_read(&machine, ret, error, sizeof error)) die(EXIT_USAGE, "%s", error);
 }
 

@@ -83,6 +83,11 @@ def noise_floors(folder):
             expect(words in " ".join(done.stdout.split()), f"no word of '{words}'", done)
     done = kbench("gate", gate, shutil.copy(run, os.path.join(folder, "other.csv")), env=env)     # of whichever run it is
     expect_exit(done, 0)
+    env_json = write(folder, "env.json", '{"schema": 1, "device": {"engine": "host", "name": "A CPU, 2 thr')
+    done = kbench("gate", gate, run, env=env)
+    expect_exit(done, 2)
+    expect(env_json in done.stderr and "which noise floors hold" in done.stderr, "a damaged env.json passes", done)
+    write(folder, "env.json", json.dumps({"schema": 1, "device": device}))
     write(folder, "results/runs/doctor-host.json", '{"device": "A CPU, 2 threads", "rows": [{"floor_pct": NaN}]}')
     done = kbench("gate", gate, run, env=env)
     expect_exit(done, 2)
