@@ -5,36 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bar_parts.h"
 #include "base.h"
-#include "breakdown.h"
 #include "format.h"
 #include "gnuplot.h"
 #include "profile_read.h"
 #include "registry.h"
 
 enum { WIDTH = 640, LEFT = 16, RIGHT = 16, TITLE = 34, HEAD = 22, BAR = 26, LINE = 19, APART = 12, TIME = 90 };   /* pixels */
-enum { LETTER = 8, LABEL_LETTER = 9, SEGMENTS = 7, PART = 32 };   /* PART: letters of a part's name */
+enum { LETTER = 8, LABEL_LETTER = 9 };
 enum { FIRST_ROOM = (WIDTH - LEFT - RIGHT - TIME) / LABEL_LETTER, ROOM = (WIDTH - LEFT - RIGHT) / LABEL_LETTER };   /* letters */
 
-/* Okabe and Ito's palette without its yellow, and the rest of the parts; light grey: nothing ran. */
-static const char *const colours[SEGMENTS + 1] =
-    {"#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#303030", "#8F8F8F"};
-static const char gap_colour[] = "#E4E4E4", ink[] = "#202020";
-
-struct segment {
-    double pct;
-    char   words[80];
-    int    line, colour;
-    int    x, row;      /* of its words in the key */
-};
-
-struct bar {
-    int            first, end;      /* lines of its replays */
-    double         span_ns;
-    int            n, key_rows, label_rows;
-    struct segment segment[SEGMENTS + 1];
-    char           label[500];
-};
+static const char gap_colour[] = "#E4E4E4", ink[] = "#202020";   /* light grey: nothing ran */
 
 static const char *cell(const struct sheet *s, int line, int column)
 {
@@ -119,35 +101,10 @@ static bool is_replay(const struct sheet *s, int line, const char *op)
     return !strcmp(sheet_text(s, line, "op"), op) && !strcmp(sheet_text(s, line, "pass"), "replay");
 }
 
-static bool is_part(const struct sheet *s, int line)
+/* Where the words of each part stand, below the bar. */
+static void lay_key(struct bar *b)
 {
-    const char *part = sheet_text(s, line, "part");
-    return strcmp(part, "gaps") && strcmp(part, "overlap") && strcmp(part, "span") && sheet_real(s, line, "share_pct") > 0;
-}
-
-/* "product: nvjet_64x384.. 25 %" */
-static struct segment segment_of(const struct sheet *s, int line)
-{
-    struct segment ret = {.pct = sheet_real(s, line, "share_pct"), .line = line};
-    char share[32], name[300];
-    const char *whole = sheet_text(s, line, "name");
-    part_text(sheet_text(s, line, "range"), *whole ? whole : sheet_text(s, line, "part"), PART, name, sizeof name);
-    text(ret.words, sizeof ret.words, "%s %s", name, percent_text(ret.pct, share, sizeof share));
-    return ret;
-}
-
-/* By time, as the lines stand; the smallest are one where there is no colour for each. */
-static void find_segments(const struct sheet *s, struct bar *b)
-{
-    int parts = 0, x = LEFT, row = 0;
-    for (int i = b->first; i < b->end; i++) {
-        char share[32];
-        if (!is_part(s, i)) continue;
-        struct segment next = segment_of(s, i), *last = &b->segment[SEGMENTS];
-        if (++parts <= SEGMENTS + 1) b->segment[b->n++] = next;
-        else last->pct += next.pct, text(last->words, sizeof last->words, "%d others %s", parts - SEGMENTS,
-            percent_text(last->pct, share, sizeof share));
-    }
+    int x = LEFT, row = 0;
     for (int i = 0; i < b->n; i++) {
         int wide = LETTER * ((int)strlen(b->segment[i].words) + 2);
         if (x + wide > WIDTH - RIGHT && x > LEFT) row++, x = LEFT;
@@ -155,35 +112,6 @@ static void find_segments(const struct sheet *s, struct bar *b)
         x += wide;
     }
     b->key_rows = row + 1;
-}
-
-/* Of the part with these names in an earlier bar; -1: none has it. */
-static int known_colour(const struct sheet *s, const struct bar *before, int n, int line)
-{
-    for (int b = 0; b < n; b++)
-        for (int i = 0; i < before[b].n && i < SEGMENTS; i++) {
-            int other = before[b].segment[i].line;
-            if (same_cell(s, other, line, "range") && same_cell(s, other, line, "name") && same_cell(s, other, line, "part"))
-                return before[b].segment[i].colour;
-        }
-    return -1;
-}
-
-/* A part keeps its colour from bar to bar, so that bars compare; new ones take, from the largest on, what is left. */
-static void pick_colours(const struct sheet *s, const struct bar *before, int n, struct bar *b)
-{
-    bool taken[SEGMENTS + 1] = {false};
-    int parts = b->n < SEGMENTS ? b->n : SEGMENTS;
-    for (int i = 0; i < parts; i++) {
-        int colour = known_colour(s, before, n, b->segment[i].line);
-        b->segment[i].colour = colour >= 0 && taken[colour] ? -1 : colour;
-        if (colour >= 0) taken[colour] = true;
-    }
-    for (int i = 0, next = 0; i < parts; i++) {
-        while (taken[next]) next++;
-        if (b->segment[i].colour < 0) b->segment[i].colour = next++;
-    }
-    if (b->n > SEGMENTS) b->segment[SEGMENTS].colour = SEGMENTS;
 }
 
 /* The first bar at or behind a line; false: none. */
@@ -211,15 +139,14 @@ int bars_count(const struct sheet *s, const char *op)
     return n;
 }
 
-/* Those of a page. */
-static int find_bars(const struct sheet *s, const char *op, int page, struct bar *ret)
+/* All that are drawn, of every page, since colours go on from page to page. */
+static int find_bars(const struct sheet *s, const char *op, struct bar *ret)
 {
     struct bar bar = {.end = 0};
     int n = 0;
-    for (int i = 0; n < PAGE_BARS && find_bar(s, op, bar.end, &bar); i++) {
-        if (i < page * PAGE_BARS) continue;
-        find_segments(s, &bar);
-        pick_colours(s, ret, n, &bar);
+    while (n < MOST_BARS && find_bar(s, op, bar.end, &bar)) {
+        bar_parts(s, ret, n, &bar);
+        lay_key(&bar);
         make_label(s, bar.first, bar.label, sizeof bar.label);
         bar.label_rows = rows_of(bar.label);
         ret[n++] = bar;
@@ -264,20 +191,21 @@ static void put_bar(struct canvas *c, const struct bar *b, int y)
     for (int i = 0; i < b->n; i++) {
         const struct segment *part = &b->segment[i];
         double room = fmax(0, fmin(wide * part->pct / 100, LEFT + wide - x));
-        put_box(c, x, y, room, colours[part->colour]);
+        put_box(c, x, y, room, bar_colours[part->colour]);
         put_words(c, part->x, y + BAR + LINE / 2 + 3 + LINE * part->row, part->words, "left font ',14'",
-            colours[part->colour]);
+            bar_colours[part->colour]);
         x += room;
     }
 }
 
 char *bars_script(const struct sheet *s, const char *op, int page, const char *name, const char *look)
 {
-    struct bar bar[PAGE_BARS];
-    int all = bars_count(s, op), drawn = all < MOST_BARS ? all : MOST_BARS, n = page < MOST_BARS / PAGE_BARS ?
-        find_bars(s, op, page, bar) : 0;
-    bool last = (page + 1) * PAGE_BARS >= drawn;
-    if (!n) return NULL;
+    struct bar every[MOST_BARS];
+    int all = bars_count(s, op), drawn = find_bars(s, op, every), left = drawn - page * PAGE_BARS;
+    int n = left < PAGE_BARS ? left : PAGE_BARS;
+    bool last = left <= PAGE_BARS;
+    if (n <= 0) return NULL;
+    const struct bar *bar = every + page * PAGE_BARS;
     char *bytes, words[160], pages[40] = "";
     size_t size;
     locale_t before = c_numbers();

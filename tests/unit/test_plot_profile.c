@@ -387,32 +387,50 @@ static void small_parts_are_one(void **state)
     free(script);
 }
 
-/* Bars compare by colours: a part has its own in all of them, in whatever order; one with another name takes a free one. */
-static void parts_keep_their_colours(void **state)
+/* The words and the boxes of these parts have these colours, in this order. */
+static void assert_colours(const char *script, int n, const char *const *parts, const char *const *colours)
 {
-    (void)state;
-    if (!have_gnuplot()) skip();
-#define PART(batch, name, range, ns) "attn,a,cuda," batch ",,cold,1,replay,kernel," name "," range ",1,1," ns "," ns "," ns "\n"
-#define SPAN(batch) "attn,a,cuda," batch ",,cold,1,replay,span,,,,1,100,100,100\n"
-    char *script = bars_of(BREAKDOWN_HEAD PART("1", "product64", "", "40") PART("1", "sum", "", "30") PART("1", "relu", "", "20")
-        SPAN("1") PART("2", "product32", "", "40") PART("2", "relu", "", "30") PART("2", "sum", "late", "20")
-        PART("2", "sum", "", "10") SPAN("2"));
-#undef PART
-#undef SPAN
-    static const char *const parts[] = {"product64 40.0", "sum 30.0", "relu 20.0", "product32 40.0", "relu 30.0",
-        "late: sum 20.0", "sum 10.0"};
-    static const char *const colours[] = {"#0072B2", "#D55E00", "#009E73", "#0072B2", "#009E73", "#E69F00", "#D55E00"};
     const char *box = script;
-    for (int i = 0; i < COUNT(parts); i++) {
+    for (int i = 0; i < n; i++) {
         char words[80];
         const char *at = strstr(script, text(words, sizeof words, "'%s %%'", parts[i]));
         assert_non_null(at);
-        assert_int_equal(strncmp(strstr(at, "rgb '") + 5, colours[i], 7), 0);
+        assert_memory_equal(strstr(at, "rgb '") + 5, colours[i], 7);
         do box = strstr(box + 1, " rect from "); while (strstr(box, "rgb '") && !strncmp(strstr(box, "rgb '") + 5, "#E4E4E4", 7));
-        assert_int_equal(strncmp(strstr(box, "rgb '") + 5, colours[i], 7), 0);
+        assert_memory_equal(strstr(box, "rgb '") + 5, colours[i], 7);
     }
-    free(script);
 }
+
+#define PART_OF(batch, name, range, ns) \
+    "attn,a,cuda," batch ",,cold,1,replay,kernel," name "," range ",1,1," ns "," ns "," ns "\n"
+#define SPAN_OF(batch) "attn,a,cuda," batch ",,cold,1,replay,span,,,,1,100,100,100\n"
+#define OTHER(batch) PART_OF(batch, "other", "", "99") SPAN_OF(batch)
+
+/* Bars compare by colours: a part has its own in all of them, in whatever order and on whichever page; one with another name
+ * takes a free one. */
+static void parts_keep_their_colours(void **state)
+{
+    static const char *const parts[] = {"product64 40.0", "sum 30.0", "relu 20.0", "product32 40.0", "relu 30.0",
+        "late: sum 20.0", "sum 10.0"};
+    static const char *const colours[] = {"#0072B2", "#D55E00", "#009E73", "#0072B2", "#009E73", "#E69F00", "#D55E00"};
+    static const char *const later[] = {"relu 50.0", "sum 30.0", "late: sum 10.0"};
+    static const char *const kept[] = {"#009E73", "#D55E00", "#E69F00"};
+    (void)state;
+    if (!have_gnuplot()) skip();
+    char *script = bars_of(BREAKDOWN_HEAD
+        PART_OF("1", "product64", "", "40") PART_OF("1", "sum", "", "30") PART_OF("1", "relu", "", "20") SPAN_OF("1")
+        PART_OF("2", "product32", "", "40") PART_OF("2", "relu", "", "30") PART_OF("2", "sum", "late", "20")
+        PART_OF("2", "sum", "", "10") SPAN_OF("2")
+        OTHER("3") OTHER("4") OTHER("5") OTHER("6") OTHER("7") OTHER("8")
+        PART_OF("9", "relu", "", "50") PART_OF("9", "sum", "", "30") PART_OF("9", "sum", "late", "10") SPAN_OF("9"));
+    char *second = read_plot("attn-breakdown-2.gp");
+    assert_colours(script, COUNT(parts), parts, colours);
+    assert_colours(second, COUNT(later), later, kept);
+    free(script), free(second);
+}
+#undef PART_OF
+#undef SPAN_OF
+#undef OTHER
 
 /* Parts that ran at once sum up to more than the bar has. */
 static void bars_end_where_they_should(void **state)
