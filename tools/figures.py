@@ -10,6 +10,9 @@ and `beside=workspace_moved_B` another one, of bytes, in brackets as MB. A kerne
 those that tell its row: `attn/splitk:splits=1`.
 Exit 2, and nothing is written, where a marker does not parse or stand in a pair, where a row is missing or doubled, or where the
 run has a failed row of a kernel that the table shows.
+Prose names a run as results/DEVICE/RUN, and others of the device in the same paragraph also as `RUN`. Where a run measured other
+machine code than the program's, or a plug-in, the paragraph has to say so: "rows of earlier code `ID`" ("rows of code `ID`" where
+only the plug-in is another code), ID as in the run's env.json, and for plug-ins also that word.
 """
 import argparse
 import csv
@@ -22,7 +25,9 @@ import sys
 BEGIN = re.compile(r"<!-- figures: (\S.*?) -->")   # a line of its own
 LIKE_BEGIN, LIKE_END = re.compile(r"<!--\s*figures\b"), re.compile(r"<!--\s*end of figures\b")
 END = "<!-- end of figures -->"
-NAMED = re.compile(r"\bresults/[\w-]+/[\w-]+")   # a run that prose names
+NAMED, BESIDE = re.compile(r"\bresults/[\w-]+/[\w-]+"), re.compile(r"`([\w-]+)[`/]")   # a run that prose names
+SAID = re.compile(r"\brows\s+of\s+(earlier\s+)?code\s+`([^`]*)`")
+PLUGIN_HASH = "so:"   # as in harness/plugin.h
 ONCE_MORE, TO_CONFIRM = "measured again: the machine was not quiet", "measured again: a growth is to be confirmed"
 BADNESS = {"contended": 8, "throttled": 4, "drifting": 2, "bimodal": 1}   # as harness/quiet.c weighs marks
 NO_FAILURE = ("ok", "unsupported", "oom", "skipped")
@@ -194,31 +199,89 @@ def filled(text, path):
     return "\n".join(out), runs
 
 
+def paragraphs(text):
+    """Those of prose: without markers, since what tables quote is looked at as they are made."""
+    prose = "\n".join(line for line in text.split("\n") if not BEGIN.search(line))
+    return re.split(r"\n\s*\n", prose)
+
+
+def named(paragraph):
+    """Runs that a paragraph names, in full or beside one in full."""
+    runs = set(NAMED.findall(paragraph))
+    beside = {f"{os.path.dirname(run)}/{name}" for run in runs for name in BESIDE.findall(paragraph)}
+    return sorted(runs | {run for run in beside if os.path.isdir(os.path.join(ROOT, run))})
+
+
+def has_rows(run):
+    return os.path.exists(os.path.join(ROOT, run, "rows.csv"))
+
+
 def says(text, *words):
     """Whether a paragraph has all of the words."""
-    return any(all(word in paragraph for word in words) for paragraph in re.split(r"\n\s*\n", text))
+    return any(all(word in paragraph for word in words) for paragraph in paragraphs(text))
 
 
 def doubtful(text):
-    """Runs that prose names, which are not there or have failed rows that it keeps quiet about. What tables quote is looked at as
-    they are made."""
+    """Runs that prose names, which are not there or have failed rows that it keeps quiet about."""
     wrong = []
-    for run in sorted(set(NAMED.findall("\n".join(line for line in text.split("\n") if not BEGIN.search(line))))):
+    for run in sorted({run for paragraph in paragraphs(text) for run in named(paragraph)}):
         if not os.path.isdir(os.path.join(ROOT, run)):
             wrong.append(f"{run}: named, and not there")
-        elif os.path.exists(os.path.join(ROOT, run, "rows.csv")):
+        elif has_rows(run):
             wrong += [f"{run}: named, and {row['kernel']} is {row['status']}, which the text doesn't say"
                       for row in failed(rows_of(run)) if not says(text, row["kernel"], row["status"])]
     return wrong
 
 
-def stale(program, runs):
+def listed_by(program):
+    """What the program says of each run, by folder."""
     answer = subprocess.run([program, "list", "results", "--json"], capture_output=True, text=True, check=True,
                             env={**os.environ, "KBENCH_ROOT": ROOT}).stdout
-    listed = {os.path.normpath(r["folder"]): r for r in json.loads(answer)["results"]}
-    said = {run: next((r for path, r in listed.items() if path.endswith(os.path.normpath(run))), None) for run in runs}
-    return [f"{run}: " + (f"measured other machine code of {', '.join(r['other_code'])}: measure it again" if r else "not listed")
-            for run, r in said.items() if not r or r["evidence"] == "stale"]
+    return {os.path.normpath(r["folder"]): r for r in json.loads(answer)["results"]}
+
+
+def aged(listed, run):
+    """How a run is not of the program's code; "": it is, or there is no telling."""
+    found = next((r for path, r in listed.items() if path.endswith(os.path.normpath(run))), None)
+    if not found:
+        return "not among the runs that the program lists"
+    return f"measured other machine code of {', '.join(found['other_code'])}" if found["evidence"] == "stale" else ""
+
+
+def stale(listed, runs):
+    """Runs whose rows tables quote as those of the code as it is."""
+    return [f"{run}: {why}: measure it again" for run in runs if (why := aged(listed, run))]
+
+
+def env_of(run):
+    """The id of a run's code, and the plug-ins that it measured."""
+    try:
+        with open(os.path.join(ROOT, run, "env.json"), encoding="utf-8") as file:
+            env = json.load(file)
+    except FileNotFoundError:
+        return "", []
+    return env["kbench"], [name for name, code in env["kernels"].items() if str(code).startswith(PLUGIN_HASH)]
+
+
+def of_other_code(listed, text):
+    """Paragraphs that name rows of other code and don't say so, or name another code than the rows'."""
+    wrong = []
+    for paragraph in paragraphs(text):
+        runs = [run for run in named(paragraph) if has_rows(run)]
+        said = SAID.findall(paragraph)
+        told, earlier = {code for _, code in said}, {code for before, code in said if before}
+        codes = {run: env_of(run) for run in runs}
+        for run, (code, plugins) in codes.items():
+            why, word = aged(listed, run), "earlier "
+            if not why and plugins:
+                why, word = f"measured the plug-in {plugins[0]}", ""
+            if why and code not in (earlier if word else told):
+                wrong.append(f"{run}: {why}: measure it again, or say 'rows of {word}code `{code}`' where it is named")
+            if plugins and "plug-in" not in paragraph:
+                wrong.append(f"{run}: measured the plug-in {plugins[0]}, and the word doesn't stand where it is named")
+        wrong += [f"rows of code `{code}`: of no run that the paragraph names ({' '.join(runs) or 'it names none'})"
+                  for code in sorted(told - {code for code, _ in codes.values()})]
+    return wrong
 
 
 def arguments():
@@ -226,7 +289,8 @@ def arguments():
     parser.add_argument("--check", action="store_true", help="fill nothing in; exit 1 where a table is not what its rows say")
     parser.add_argument("--program", metavar="KBENCH",
                         help="also exit 1 where a quoted run measured other machine code than that of this program, or a run that "
-                             "prose names is not there or has failed rows that no paragraph names with kernel and status")
+                             "prose names is not there, has failed rows that no paragraph names with kernel and status, or "
+                             "has rows of other code or a plug-in and the paragraph doesn't say so")
     parser.add_argument("files", metavar="FILE.md", nargs="+", help="its tables are filled in, or checked")
     return parser.parse_intermixed_args()
 
@@ -234,6 +298,7 @@ def arguments():
 def judge(given):
     """What is wrong, and how many runs are quoted; tables are filled in once all files are known to be in order."""
     wrong, runs, new = [], set(), {}
+    listed = listed_by(given.program) if given.program else {}
     for path in given.files:
         with open(path, newline="", encoding="utf-8") as file:
             before = file.read()
@@ -242,9 +307,9 @@ def judge(given):
         if after != before:
             new[path] = after
         if given.program:
-            wrong += [f"{path}: {words}" for words in doubtful(before)]
+            wrong += [f"{path}: {words}" for words in doubtful(before) + of_other_code(listed, before)]
     if given.program:
-        wrong += stale(given.program, runs)
+        wrong += stale(listed, sorted(runs))
     for path, after in new.items():
         if given.check:
             wrong.append(f"{path}: a table is not what its rows say; run tools/figures.py {path}")

@@ -257,5 +257,47 @@ def stale_runs_are_told(folder):
         expect(done.returncode == code and ("measured other machine code of a" in done.stdout) == (code == 1), evidence, done)
 
 
+def runs_of_other_code_are_told(folder):
+    """Prose may compare with code of before, where the paragraph says so and names that code."""
+    tool, run = paper(folder)
+    listing = os.path.join(folder, "program")
+    other = os.path.join(folder, "results", "gpu", "other")
+    shutil.copytree(run, other)
+
+    def checked(text, evidence, codes=("c0de1", "c0de2"), plugin=""):
+        results = [{"folder": run, "evidence": evidence, "other_code": ["attn/mma"]},
+                   {"folder": other, "evidence": "fresh", "other_code": []}]
+        write(listing, f"#!/bin/sh\necho '{json.dumps({'results': results})}'\n")
+        os.chmod(listing, 0o755)
+        for path, code in zip((run, other), codes):
+            write(path + "/env.json", json.dumps({"kbench": code, "kernels": {"attn/mma": plugin if path == run else "0123"}}))
+        return tool("--check", "--program", listing, page=text)
+
+    earlier, bare = "rows of earlier\ncode `c0de1`", "rows of code `c0de1`"
+    for text, evidence, plugin, words in (
+            ("`results/gpu/run`", "fresh", "", ""), ("`results/gpu/run`", "unknown", "", ""),
+            ("`results/gpu/run`", "stale", "", "measured other machine code of attn/mma"),
+            ("`results/gpu/other` and `run/rows.csv`", "stale", "", "measured other machine code of attn/mma"),
+            ("`results/gpu/other`, and run", "stale", "", ""),
+            (f"`results/gpu/run` ({earlier})", "stale", "", ""),
+            (f"`results/gpu/other` and `run` ({earlier})", "stale", "", ""),
+            (f"`results/gpu/run` ({bare})", "stale", "", "say 'rows of earlier code `c0de1`'"),
+            (f"`results/gpu/run`\n\n({earlier})", "stale", "", "measured other machine code"),
+            ("`results/gpu/run` (rows of earlier code `c0de2`)", "stale", "", "`c0de2`: of no run"),
+            ("`results/gpu/run` (rows of earlier code `c0de2`)", "fresh", "", "`c0de2`: of no run"),
+            ("`results/gpu/other`, `run` (rows of earlier code `c0de2`)", "stale", "", "say 'rows of earlier code `c0de1`'"),
+            ("rows of code `c0de1`", "fresh", "", "it names none"),
+            ("`results/gpu/run`, a plug-in", "unknown", "so:1", "say 'rows of code `c0de1`'"),
+            (f"`results/gpu/run` ({bare})", "unknown", "so:1", "measured the plug-in attn/mma, and the word"),
+            (f"`results/gpu/run` ({bare}, with a plug-in)", "unknown", "so:1", ""),
+            (f"`results/gpu/run` ({earlier}, with plug-ins)", "unknown", "so:1", ""),
+            (f"`results/gpu/run` ({bare}, with a plug-in)", "stale", "so:1", "say 'rows of earlier code `c0de1`'")):
+        done = checked(text, evidence, plugin=plugin or "4567")
+        expect(done.returncode == bool(words) and words in done.stdout and not done.stderr, f"{text}: {evidence}", done)
+    expect(checked(GOOD + earlier + " `results/gpu/run`", "stale").returncode == 1, "a table quotes rows of other code")
+    expect(checked(f"`results/gpu/run` ({earlier})", "stale", codes=("c0de3", "c0de2")).returncode == 1, "another code is named")
+
+
 main(the_rule_is_the_programs, medians, counters_have_rows_by_tunables, a_wrong_table_is_found, markers_come_in_pairs,
-     a_bad_word_is_a_line, runs_in_prose_are_looked_at, each_architecture_has_its_hash, stale_runs_are_told)
+     a_bad_word_is_a_line, runs_in_prose_are_looked_at, each_architecture_has_its_hash, stale_runs_are_told,
+     runs_of_other_code_are_told)
