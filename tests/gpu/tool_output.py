@@ -1,5 +1,6 @@
 """What NVIDIA's tools say of the program that runs behind them: its launches, and the ranges around each."""
 import collections
+import itertools
 import math
 import re
 
@@ -9,6 +10,7 @@ KERNELS = ["attn/mma", "attn/splitk"]                          # the first is wh
 OWN = {"attn/mma": "attn_mma", "attn/splitk": "attn_splitk"}   # what their launches' names begin with
 CYCLES, DURATION = "sm__cycles_elapsed.max", "gpu__time_duration.sum"
 LONG_US = 10
+PARTLY = "partly"   # what a verdict begins with that is no failure
 RANGE = re.compile(r"attn/\w+ \w+=[^\0-\x1f\x7f-\xff<>\"]*", re.ASCII)
 LAUNCH = re.compile(r"^  (\S.*?) \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\), Context ")
 DUMPED = re.compile(r"^=+ Launch #\d+(?:.*\(filtered: (.*)\))?")
@@ -21,6 +23,32 @@ Launch = collections.namedtuple("Launch", "kernel ranges mhz us filtered")
 
 def number(word):
     return float(word.replace(",", ""))
+
+
+def size_of(word):
+    """8K is 8192; a label's value is a word."""
+    times = {"K": 1 << 10, "M": 1 << 20}.get(word[-1], 1)
+    digits = word[:-1] if times > 1 else word
+    return int(digits) * times if digits.isdigit() else word
+
+
+def range_names(op, kernels, words):
+    """Names of the ranges around the checks of these kernels, as harness/group.c makes them: the dimensions that are not the op's
+    own, in its order, and all tunables. op, kernels: as the program lists them; words: its -a words of one value."""
+    values = dict(word.split("=") for word in words)
+    own = {dim["name"]: dim["default"] for dim in op["dims"]}
+    dims = ",".join(f"{name}={values[name]}" for name in own if name in values and size_of(values[name]) != own[name])
+    names = []
+    for kernel in kernels:
+        choices = [[f"{tunable['name']}={value}" for value in tunable["values"]] for tunable in kernel["tunables"]]
+        names += [" ".join(filter(None, [kernel["name"], dims, ";".join(choice)])) for choice in itertools.product(*choices)]
+    return names
+
+
+def whole_names(data, names):
+    """Those that stand whole in a recorder's file, which is packed: what follows a name may be any byte of the packing, also a
+    letter, as what stands before it may be its length. Only what would make it a longer name does not count as its end."""
+    return [name for name in names if re.search(re.escape(name.encode()) + rb"(?![0-9,; ])", data)]
 
 
 def launches_of_ncu(text):
@@ -79,13 +107,18 @@ def left_kernels(launches):
     return collections.Counter(one.kernel for one in launches if one.filtered is None)
 
 
-def shown(tool, form, launches, ranges, are_all):
-    """What is wrong with what a tool shows, or "". launches None: this version does not tell them."""
-    if tool == "nsys" and not are_all:
-        return "" if any(name.startswith(f"{kernel} ") for kernel in KERNELS for name in ranges) else "no range of any kernel"
-    if tool == "nsys":
-        missing = [kernel for kernel in KERNELS if not any(name.startswith(kernel + " ") for name in ranges)]
-        return f"no range of {missing[0]}" if missing else ""
+def shown_by_nsys(names, ranges, are_all):
+    """What is wrong with the ranges that it shows, or "". names: what there has to be, to the letter."""
+    missing = [name for name in names if name not in ranges]
+    if not missing:
+        return ""
+    if are_all:   # also where there is none
+        return f"no range {missing[0]}"
+    return f"{PARTLY}: {len(names) - len(missing)} of {len(names)} names whole in the recorder's file, the others packed"
+
+
+def shown(tool, form, launches):
+    """What is wrong with what ncu or a sanitizer shows, or "". launches None: this version does not tell them."""
     if launches is None:
         return ""
     left = [one for one in launches if one.filtered is None]

@@ -5,13 +5,13 @@ usage: tools.py PROGRAM [--out DIR] [--csv FILE] [--tools ncu,memcheck,nsys] [--
 Checks two attention kernels (and the probe beside them) behind ncu, compute-sanitizer's memcheck and nsys: `all`, and `filtered`,
 with an NVTX filter for one kernel's range, where the tool has one. Writes a table, a line for each tool and form. It is right where
     both kernels are checked and right, the program ends with 0, and memcheck reports nothing
-    ncu and nsys show the ranges that name kernel and problem (one of them where nsys' recorder has no importer beside it, since it
-    packs the others); ncu has the kernel's own launches in its own range
+    ncu and nsys show the ranges that name kernel and problem, nsys to the letter; ncu has the kernel's own launches in its range
     the filter leaves the kernel and no launch of another range
     clocks are untouched: nvidia-smi, where there is one, says the same of their setting before and after, and launches of 10 us
     and more ran under ncu at 0.97 of the clock that `doctor` saw, or faster
-The verdict is ok, not there (no such tool, or it has no such filter), not run (--limit was over), or what is wrong. Exit 1 where
-something is, 2 where nothing ran, 77 where there is no GPU.
+The verdict is ok, partly, not there (no such tool, or it has no such filter), not run (--limit was over), or what is wrong.
+partly: nsys' recorder has no importer beside it, and only some ranges stand whole in its file, since it packs a name that is like
+an earlier one. Exit 1 where something is wrong, 2 where nothing ran, 77 where there is no GPU.
 """
 import argparse
 import csv
@@ -29,8 +29,8 @@ import time
 
 import sanitizer_tool
 from sanitizers import checked
-from tool_output import (CYCLES, DURATION, KERNELS, RANGE, clock, launches_of_ncu, launches_of_sanitizer, left_kernels,
-                         only_its_range, reports_beside_launches, shown)
+from tool_output import (CYCLES, DURATION, KERNELS, PARTLY, RANGE, clock, launches_of_ncu, launches_of_sanitizer, left_kernels,
+                         only_its_range, range_names, reports_beside_launches, shown, shown_by_nsys, whole_names)
 
 LARGE = ["heads=64", "batch=64", "ctx=128K"]
 SMALL = ["heads=64", "batch=2", "ctx=512"]                     # a sanitizer slows kernels a hundredfold
@@ -65,8 +65,8 @@ def output(words, timeout):
 
 
 def ranges_of_nsys(options, base):
-    """Names that its file holds, and whether these are all: as its own report tells them, or as they stand in what a recorder
-    without one has left, which packs a name that is like an earlier one."""
+    """Names that its file holds, and whether these are all: as its own report tells them, or those expected that stand whole in
+    what a recorder without one has left, which packs a name that is like an earlier one."""
     for path in sorted(glob.glob(glob.escape(base) + ".*")):
         if path.endswith(".nsys-rep"):
             code, text = output([options.nsys, "stats", "--force-export", "true", "--report", "nvtx_sum", "--format", "csv", path],
@@ -74,7 +74,7 @@ def ranges_of_nsys(options, base):
             if code == 0 and RANGE.search(text):
                 return RANGE.findall(text), True
         with open(path, "rb") as file:
-            found = RANGE.findall(file.read().decode("latin-1"))
+            found = whole_names(file.read(), options.names)
         if found:
             return found, False
     return [], True
@@ -103,7 +103,7 @@ def touched(line, doctor_mhz):
     return ""
 
 
-def verdict(line, text, launches, ranges, are_all):
+def verdict(options, line, text, launches, ranges, are_all):
     if line["exit"] is None:
         return "hangs"
     if line["exit"] or line["checked"] != len(KERNELS):
@@ -111,7 +111,10 @@ def verdict(line, text, launches, ranges, are_all):
     reports = reports_beside_launches(text, launches) if line["tool"] == "memcheck" else 0
     if reports != 0:
         return "no summary" if reports is None else f"{reports} reports"
-    return shown(line["tool"], line["form"], launches, ranges, are_all) or touched(line, float(line["doctor_MHz"] or "nan")) or "ok"
+    wrong = (shown_by_nsys(options.names, ranges, are_all) if line["tool"] == "nsys"
+             else shown(line["tool"], line["form"], launches))
+    changed = touched(line, float(line["doctor_MHz"] or "nan"))
+    return (changed if wrong.startswith(PARTLY) else "") or wrong or changed or "ok"
 
 
 def wraps(options, tool, form):
@@ -152,9 +155,10 @@ def run(options, tool, form):
         [name for one in launches or [] for name in one.ranges], True)
     line["checked"] = sum(min(checked(text, kernel, True), 1) for kernel in KERNELS)
     line["mhz"] = clock(launches or [])
-    line["verdict"] = verdict(line, text, launches, ranges, are_all)
+    line["verdict"] = verdict(options, line, text, launches, ranges, are_all)
     line["kernel_MHz"] = "" if math.isnan(line["mhz"]) else f"{line['mhz']:.0f}"
-    line["ranges"] = " | ".join(dict.fromkeys(ranges)) + ("" if are_all else " | others are packed")
+    line["ranges"] = " | ".join(dict.fromkeys(ranges)) + ("" if are_all or len(ranges) == len(options.names) else
+                                                          " | others are packed")
     if launches is not None:
         left = left_kernels(launches)
         line.update(launches=sum(left.values()), filtered=len(launches) - sum(left.values()),
@@ -199,6 +203,16 @@ def look_at_the_machine(options):
     options.clocks = clocks(options)
 
 
+def find_names(options):
+    """What the ranges of the large problem are called."""
+    try:
+        ops, kernels = (json.loads(output([options.program, "list", what, "--json"], 20)[1])[what] for what in ("ops", "kernels"))
+        options.names = range_names(next(op for op in ops if op["name"] == KERNELS[0].partition("/")[0]),
+                                    [kernel for kernel in kernels if kernel["name"] in KERNELS], LARGE)
+    except (ValueError, KeyError, StopIteration) as why:
+        refuse(f"{options.program} list --json: {why!r}")
+
+
 def main():
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("program")
@@ -219,13 +233,15 @@ def main():
     os.makedirs(options.out, exist_ok=True)
     began, options.end = time.monotonic(), time.monotonic() + options.limit
     look_at_the_machine(options)
+    find_names(options)
     find_tools(options)
     lines = [run(options, tool, form) for tool in options.tools for form in (["all"] if tool == "nsys" else ["all", "filtered"])]
     with open(options.csv or os.path.join(options.out, "tools.csv"), "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", extrasaction="ignore")
         writer.writeheader()
         writer.writerows(lines)
-    broken = [line for line in lines if line["verdict"] not in ("ok", "not there", "not run")]
+    broken = [line for line in lines if line["verdict"] not in ("ok", "not there", "not run")
+              and not line["verdict"].startswith(PARTLY)]
     for line in lines:
         tool = f"{line['tool']} {line['version']}".strip()
         print(f"{'FAILED: ' if line in broken else ''}{tool}, {line['form']}: {line['verdict']}")

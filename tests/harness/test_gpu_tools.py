@@ -20,6 +20,7 @@ import known as known_reports  # noqa: E402  (its path has to be known first)
 import neighbours as tested_neighbours  # noqa: E402
 import sanitizer_tool as tool_of  # noqa: E402
 import sanitizers as tested  # noqa: E402
+import tool_output  # noqa: E402
 import tools as tested_tools  # noqa: E402
 
 # Styles a..e, forms right and early; results of a form: the variable <style>_<form>, where it isn't 'right'.
@@ -455,7 +456,7 @@ def the_script_has_a_usage(folder):
 # A program whose `check` runs what --wrap says, and a tool of each kind; each word in $says makes one thing wrong.
 PYTHON = f"#!{sys.executable} -SE"
 WRAPPED = PYTHON + """
-import os, shlex, subprocess, sys
+import json, os, shlex, subprocess, sys
 says = os.environ.get("says", "").split()
 if sys.argv[1] == "--version":
     sys.exit(print("kbench c0de"))
@@ -463,6 +464,13 @@ if sys.argv[1] == "doctor":
     if "bare" in says:
         sys.exit(print("kbench: no device: none") or 5)
     print("{" if "unread" in says else '{"device": {"uuid": "GPU-1", "sm_clock_MHz": 2000}}')
+    sys.exit(0)
+if sys.argv[1] == "list":
+    kernels = [("attn/gather", []), ("attn/mma", ["pair"]), ("attn/splitk", ["splits", "path"])]
+    print(json.dumps({"ops": [{"name": "attn", "dims": [{"name": "batch", "default": 16}, {"name": "heads", "default": 64},
+                                                        {"name": "ctx", "default": 8192}]}]} if sys.argv[2] == "ops" else
+                     {"kernels": [{"name": name, "tunables": [{"name": word, "values": [0]} for word in words]}
+                                  for name, words in kernels]}))
     sys.exit(0)
 wrap = shlex.split(sys.argv[sys.argv.index("--wrap") + 1])
 subprocess.run([*wrap, "worker"], check=False)
@@ -517,11 +525,12 @@ says = os.environ.get("says", "").split()
 if sys.argv[1] == "--version":
     sys.exit(print("NVIDIA Nsight Systems version 2025.5.1.121"))
 if sys.argv[1] == "stats":
-    print('Time,Range\\n1,":attn/mma batch=64,ctx=128K pair=0"\\n1,":attn/splitk batch=64 splits=0;path=0"')
+    stray = "B" if "stray" in says else ""
+    print(f'Time,Range\\n1,":attn/mma batch=64,ctx=128K pair=0{stray}"\\n1,":attn/splitk batch=64,ctx=128K splits=0;path=0"')
     sys.exit(1 if "raw" in says else 0)
 with open(sys.argv[sys.argv.index("-o") + 1] + (".qdstrm" if "raw" in says else ".nsys-rep"), "wb") as file:
-    file.write(b"" if "none" in says else b"\\x01\\xffattn/mma batch=64,ctx=128K pair=0\\x07\\x00")
-    file.write(b"attn/mma,attn/splitk" if "none" in says else b"\\x12attn/splitk batch=64 x=0")
+    file.write(b"!attn/mma batch=64,ctx=128K pair=0" + (b"1, attn/mma pair=0" if "none" in says else b"B\\xff\\x00"))
+    file.write(b"Dattn/splitk batch=64,ctx=128K splits=0;path=0\\x07" if "whole" in says else b"attn/splitk \\x12 splits=0;path=0")
 """
 SMI = """#!/bin/sh
 case $* in *clocks.applications*) [ -z "$old_smi" ] || exit 2; set="1980 MHz, 1980 MHz" ;; *) set="1980 MHz" ;; esac
@@ -558,19 +567,42 @@ def tools_behind_wrap(folder):
            "clocks_event_reasons.active=0x0000000000000000" == every["after"], f"{every}")
     sanitized_all, sanitized_left = rows["memcheck", "all"], rows["memcheck", "filtered"]
     expect((sanitized_all["launches"], sanitized_left["launches"], sanitized_left["filtered"]) == ("3", "2", "1"), f"{rows}")
-    expect(rows["nsys", "all"]["ranges"] == "attn/mma batch=64,ctx=128K pair=0 | attn/splitk batch=64 splits=0;path=0", f"{rows}")
+    expect(rows["nsys", "all"]["ranges"] == "attn/mma batch=64,ctx=128K pair=0 | attn/splitk batch=64,ctx=128K splits=0;path=0",
+           f"{rows}")
     with open(os.path.join(folder, "o", "ncu-filtered.txt"), encoding="utf-8") as file:
         expect("exit 0" in file.read(), "the tool's output is not kept")
     done, rows = wrapped(folder, "--tools", "ncu", says="ns", old_smi="1")
     expect(rows["ncu", "all"]["kernel_MHz"] == "2002" and "applications" not in rows["ncu", "all"]["before"], f"{rows}", done)
-    done, rows = wrapped(folder, "--tools", "nsys", says="raw")
-    expect(done.returncode == 0 and rows["nsys", "all"]["ranges"].endswith("| attn/splitk batch=64 x=0 | others are packed"),
-           f"{rows}", done)
     done, rows = wrapped(folder, "--tools", "memcheck", says="counts")
     expect([row["verdict"] for row in rows.values()] == ["ok", "ok"], f"launches are reports: {rows}", done)
     expect(rows["memcheck", "filtered"]["kernels"] == "hash_kernel:1 attn_mma:1", f"{rows}", done)
     done, rows = wrapped(folder, "--tools", "memcheck", says="old")
     expect(done.returncode == 0 and [row["verdict"] for row in rows.values()] == ["ok", "not there"], f"{rows}", done)
+
+
+def packed_names_are_partly_there(folder):
+    """A recorder without an importer packs names: a byte of the packing behind one is no part of it, and none counts by halves."""
+    for says, verdict, ranges in (
+            ("raw", "partly: 1 of 2 names", "attn/mma batch=64,ctx=128K pair=0 | others are packed"),
+            ("raw whole", "ok", "attn/mma batch=64,ctx=128K pair=0 | attn/splitk batch=64,ctx=128K splits=0;path=0")):
+        done, rows = wrapped(folder, "--tools", "nsys", says=says)
+        line = rows["nsys", "all"]
+        expect(done.returncode == 0 and line["verdict"].startswith(verdict) and line["ranges"] == ranges, f"{rows}", done)
+        expect(f"all: {verdict}" in done.stdout and "FAILED" not in done.stdout, "", done)
+    done, rows = wrapped(folder, "--tools", "nsys", says="raw", sets="sets")
+    expect(done.returncode == 1 and rows["nsys", "all"]["verdict"].startswith("clocks were set: "), f"{rows}", done)
+
+
+def ranges_have_the_programs_names(_):
+    """Dimensions that are not the op's own, in its order, and a name for each value of a tunable."""
+    op = {"dims": [{"name": "batch", "default": 16}, {"name": "ctx", "default": 8192}, {"name": "tail", "default": "page0"}]}
+    kernels = [{"name": "a/x", "tunables": [{"name": "p", "values": [0, 2]}, {"name": "q", "values": [1]}]},
+               {"name": "a/y", "tunables": []}]
+    for words, names in ((["ctx=128K", "batch=2"], ["a/x batch=2,ctx=128K p=0;q=1", "a/x batch=2,ctx=128K p=2;q=1",
+                                                    "a/y batch=2,ctx=128K"]),
+                         (["ctx=8K", "batch=16", "tail=page0"], ["a/x p=0;q=1", "a/x p=2;q=1", "a/y"])):
+        found = tool_output.range_names(op, kernels, words)
+        expect(found == names, f"{words}: {found}")
 
 
 def wrapped_words_keep_their_quotes(folder):
@@ -594,7 +626,8 @@ def broken_promises_are_told(folder):
                            ("reports", ("memcheck", "all"), "2 reports"), ("reports counts", ("memcheck", "all"), "2 reports"),
                            ("silent", ("memcheck", "all"), "no summary"),
                            ("wrong", ("nsys", "all"), "exit 1, 1 of 2 kernels right"), ("fails", ("ncu", "all"), "exit 1, 2 of 2"),
-                           ("raw none", ("nsys", "all"), "no range of attn/mma")):
+                           ("raw none", ("nsys", "all"), "no range attn/mma batch=64,ctx=128K pair=0"),
+                           ("stray", ("nsys", "all"), "no range attn/mma batch=64,ctx=128K pair=0")):
         done, rows = wrapped(folder, "--tools", key[0], says=says)
         expect(done.returncode == 1 and rows[key]["verdict"].startswith(why) and "FAILED: " in done.stdout, f"{says}: {rows}", done)
     done, rows = wrapped(folder, "--tools", "ncu", sets="sets")
@@ -688,5 +721,6 @@ main(what_a_tool_sees, right_forms_must_be_right, runs_beside_neighbours_add_up,
      one_run_can_miss, parts_share_the_runs, kept_neighbours_can_be_gone_on_with, kernels_under_tools,
      only_known_reports_pass, own_known_reports_are_read, oracles_run_beside_others, reports_are_read, the_newest_tool_is_taken,
      nothing_ran_is_no_pass, fewer_than_asked_is_partly, variants_are_the_kernels_own,
-     tools_behind_wrap, wrapped_words_keep_their_quotes, broken_promises_are_told, tools_that_are_not_there,
+     tools_behind_wrap, packed_names_are_partly_there, ranges_have_the_programs_names,
+     wrapped_words_keep_their_quotes, broken_promises_are_told, tools_that_are_not_there,
      the_script_has_a_usage, traces_are_held_to_untraced_time, rows_without_counters_are_missing, runs_agree)
