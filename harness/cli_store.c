@@ -64,61 +64,85 @@ const char *cli_add_words(struct list *list, const char *value, bool split)
     return NULL;
 }
 
+static const char *store_words(const char **at, const char *value, bool fits, const char *why_not)
+{
+    if (!fits) return why_not;
+    *at = value;
+    return NULL;
+}
+
+static const char *store_cache(enum cache_choice *at, const char *value)
+{
+    static const char *const caches[] = {"cold", "hot", "both"};
+    int choice = cli_choice(value, caches, COUNT(caches));
+    if (choice == COUNT(caches)) return "is not one of cold, hot, both";
+    *at = (enum cache_choice)choice;
+    return NULL;
+}
+
+static const char *store_u64(uint64_t *at, const char *value)
+{
+    uint64_t n;
+    if (whole(value, &n) || n > INT64_MAX) return "is not a whole number from 0 to 2^63-1";   /* a cell of rows.csv holds it */
+    *at = n;
+    return NULL;
+}
+
+static const char *store_count(int *at, const char *value)
+{
+    uint64_t n;
+    if (whole(value, &n) || n < 1 || n > 1000000) return "is not a whole number from 1 to 1000000";
+    *at = (int)n;
+    return NULL;
+}
+
+/* 0, however it is written, or a time. */
+static const char *store_duration(double *at, const char *value)
+{
+    char  *end;
+    double x = strtod(value, &end);
+    bool   zero = end != value && !*end && x == 0;
+    if (!zero && cli_seconds(value, &x)) return "is not 0 or a time, as in 0.5, 30s or 500ms";
+    *at = x;
+    return NULL;
+}
+
+static const char *store_percent(double *at, const char *value)
+{
+    char  *end;
+    double x = strtod(value, &end);
+    if (*end == '%') end++;
+    if (end == value || *end || !(x > 0 && x <= 100)) return "is not a percentage above 0 and up to 100";
+    *at = x;
+    return NULL;
+}
+
 /* NULL, or why the value is none for this option. */
 const char *cli_store(struct cli *cli, const struct cli_option *o, const char *value)
 {
-    static const char *const caches[] = {"cold", "hot", "both"}, *const colours[] = {"auto", "always", "never"};
-    void    *at = (char *)cli + o->offset;
-    uint64_t n;
-    double   x;
-    char    *end;
+    static const char *const colours[] = {"auto", "always", "never"};
+    const char *why = NULL;
+    void *at = (char *)cli + o->offset;
     switch (o->kind) {
     case OPT_FLAG: *(bool *)at = true; break;
     case OPT_MORE: ++*(int *)at; break;
-    case OPT_TEXT:
-        if (!*value) return "is empty";
-        *(const char **)at = value;
-        break;
+    case OPT_TEXT: why = store_words(at, value, *value, "is empty"); break;
     case OPT_LIST: return cli_add_words(at, value, o->offset != offsetof(struct cli, plugins));
     case OPT_AXIS: return cli_add_words(at, value, false);
-    case OPT_CACHE:
-        if (cli_choice(value, caches, COUNT(caches)) == COUNT(caches)) return "is not one of cold, hot, both";
-        *(enum cache_choice *)at = (enum cache_choice)cli_choice(value, caches, COUNT(caches));
-        break;
+    case OPT_CACHE: why = store_cache(at, value); break;
     case OPT_COLOUR:
-        if (cli_choice(value, colours, COUNT(colours)) == COUNT(colours)) return "is not one of auto, always, never";
-        *(const char **)at = value;
+        why = store_words(at, value, cli_choice(value, colours, COUNT(colours)) < COUNT(colours),
+            "is not one of auto, always, never");
         break;
     case OPT_DEVICE:
-        if (!device_word(value)) return "is not one of auto, host, cuda, cuda:N, GPU-UUID, MIG-UUID";
-        *(const char **)at = value;
+        why = store_words(at, value, device_word(value), "is not one of auto, host, cuda, cuda:N, GPU-UUID, MIG-UUID");
         break;
-    case OPT_U64:
-        if (whole(value, &n) || n > INT64_MAX) return "is not a whole number from 0 to 2^63-1";   /* a cell of rows.csv holds it */
-        *(uint64_t *)at = n;
-        break;
-    case OPT_COUNT:
-        if (whole(value, &n) || n < 1 || n > 1000000) return "is not a whole number from 1 to 1000000";
-        *(int *)at = (int)n;
-        break;
-    case OPT_SECONDS:
-        if (cli_seconds(value, &x)) return "is not a time above 0, as in 30s, 2m or 500ms";
-        *(double *)at = x;
-        break;
-    case OPT_DURATION:
-        x = strtod(value, &end);
-        if (end == value || *end || x != 0) {   /* 0, however it is written, or a time */
-            if (cli_seconds(value, &x)) return "is not 0 or a time, as in 0.5, 30s or 500ms";
-        }
-        *(double *)at = x;
-        break;
-    case OPT_PERCENT:
-        x = strtod(value, &end);
-        if (*end == '%') end++;
-        if (end == value || *end || !(x > 0 && x <= 100)) return "is not a percentage above 0 and up to 100";
-        *(double *)at = x;
-        break;
+    case OPT_U64: why = store_u64(at, value); break;
+    case OPT_COUNT: why = store_count(at, value); break;
+    case OPT_SECONDS: why = cli_seconds(value, at) ? "is not a time above 0, as in 30s, 2m or 500ms" : NULL; break;
+    case OPT_DURATION: why = store_duration(at, value); break;
+    case OPT_PERCENT: why = store_percent(at, value); break;
     }
-    if (o->given) *(bool *)((char *)cli + o->given) = true;
-    return NULL;
+    if (!why && o->given) *(bool *)((char *)cli + o->given) = true;
+    return why;
 }
