@@ -177,9 +177,47 @@ static void open_profile(struct sweep_run *run, struct profile_log *log)
         strerror(error));
 }
 
+/* Workers that answer, and what there is to run in them. */
+static void open_plan(struct sweep_run *run)
+{
+    run->registry = registry_open(run->cli->plugins.n, (char *const *)run->cli->plugins.word);
+    supervisor_open(&run->supervisor, run->cli, &run->registry, run->interrupted);
+    const struct hello *hello = &run->supervisor.hello;
+    if (*hello->why_not_cuda && run->cli->verbose) say("%s", hello->why_not_cuda);
+    run->plan = sweep_plan(run->cli, &run->registry, &hello->machine);
+}
+
+/* A check on a CPU is little disturbed; on a GPU it takes memory and whole time slices from a run that measures. False:
+ * interrupted while it waited. */
+static bool lock_if_alone(const struct sweep_run *run, struct lock *ret)
+{
+    const struct machine *machine = &run->supervisor.hello.machine;
+    bool alone = (!run->check_only && !run->cli->wrap) || machine->engine == CUDA;
+    ret->fd = -1;
+    return !alone || lock_device(ret, run->cli, machine, run->interrupted);
+}
+
+/* The device's ceilings, the run's files, and what people see before the first row. */
+static void begin(struct sweep_run *run, struct profile_log *log)
+{
+    struct cli *cli = run->cli;
+    int rows = planned_rows(&run->plan);
+    run->began_s = now_s();
+    if (!run->check_only && !cli->wrap) supervisor_measure(&run->supervisor);
+    if (cli->budget_s > 0) run->budget_per_row_s = cli->budget_s / rows;
+    if (!run->check_only) run_files_open(&run->files, cli, &run->plan, &run->registry, &run->supervisor.hello.machine);
+    judge_standing(run);
+    if (!strcmp(cli->command, "profile")) open_profile(run, log);
+    if (!run->check_only) text(cli->ran, sizeof cli->ran, "%s", run->files.folder.path);
+    open_report(run);
+    bool bar = isatty(STDERR_FILENO) && strcmp(getenv("TERM") ? getenv("TERM") : "dumb", "dumb");
+    run->progress = progress_begin(rows, bar, cli->quiet);
+}
+
 int command_sweep(struct cli *cli)
 {
     struct lock lock;
+    struct profile_log log = {.n = 0};
     struct sweep_run run = {.cli = cli, .interrupted = &interrupted, .check_only = !strcmp(cli->command, "check")};
     if (cli->wrap && !strcmp(cli->command, "profile"))
         die(EXIT_USAGE, "profile --wrap: a tool before the worker has its one launch, and nothing is timed, traced or counted "
@@ -187,35 +225,19 @@ int command_sweep(struct cli *cli)
     refuse_profiles_run(cli);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
-    run.registry = registry_open(cli->plugins.n, (char *const *)cli->plugins.word);
-    supervisor_open(&run.supervisor, cli, &run.registry, &interrupted);
+    open_plan(&run);
     const struct machine *machine = &run.supervisor.hello.machine;
-    if (*run.supervisor.hello.why_not_cuda && cli->verbose) say("%s", run.supervisor.hello.why_not_cuda);
-    run.plan = sweep_plan(cli, &run.registry, machine);
     if (cli->dry_run) {
         plan_print(stdout, &run.plan, &run.registry, machine, cli);
         supervisor_close(&run.supervisor);
         return EXIT_OK;
     }
     if (!run.check_only) run_files_refuse_others(cli, &run.plan, &run.registry, machine);
-    /* A check on a CPU is little disturbed; on a GPU it takes memory and whole time slices from a run that measures. */
-    bool alone = (!run.check_only && !cli->wrap) || machine->engine == CUDA;
-    lock.fd = -1;
-    if (alone && !lock_device(&lock, cli, machine, &interrupted)) {
+    if (!lock_if_alone(&run, &lock)) {
         supervisor_close(&run.supervisor);
         return 128 + interrupted;
     }
-    run.began_s = now_s();
-    if (!run.check_only && !cli->wrap) supervisor_measure(&run.supervisor);
-    if (cli->budget_s > 0) run.budget_per_row_s = cli->budget_s / planned_rows(&run.plan);
-    if (!run.check_only) run_files_open(&run.files, cli, &run.plan, &run.registry, machine);
-    judge_standing(&run);
-    struct profile_log log = {.n = 0};
-    if (!strcmp(cli->command, "profile")) open_profile(&run, &log);
-    if (!run.check_only) text(cli->ran, sizeof cli->ran, "%s", run.files.folder.path);
-    open_report(&run);
-    run.progress = progress_begin(planned_rows(&run.plan), isatty(STDERR_FILENO) && strcmp(getenv("TERM") ? getenv("TERM")
-        : "dumb", "dumb"), cli->quiet);
+    begin(&run, &log);
     for (int g = 0; g < run.plan.n && !interrupted; g++) run_group(&run, &run.plan.group[g]);
     finish(&run);
     supervisor_close(&run.supervisor);
