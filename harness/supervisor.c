@@ -223,6 +223,51 @@ static enum end listen_to(struct supervisor *sv, struct job *job, struct outcome
     }
 }
 
+/* A worker that did not finish its group is gone behind this. Returns how it ended, where it did by itself. */
+static int bury_worker(struct supervisor *sv, enum end end)
+{
+    int status = 0;
+    if (end == END_TIMEOUT || end == END_INTERRUPTED) {
+        end_worker(sv);
+        return status;
+    }
+    double until = now_s() + 2;   /* the socket closes a moment before the process is gone */
+    while (waitpid(sv->worker, &status, WNOHANG) == 0 && now_s() < until) usleep(2000);
+    if (now_s() >= until) end_worker(sv);
+    sv->worker = 0;
+    if (sv->connection >= 0) close(sv->connection);
+    sv->connection = -1;
+    return status;
+}
+
+/* What a worker's end decides. at: whose launch it was, -1: nobody's. False: the next worker would die of the same. */
+static bool blame(struct job *job, struct outcome *ret, int at, bool timed, struct verdict verdict)
+{
+    bool someones = at >= 0 && at < job->group.n;
+    if (timed && someones && job->traced[at].status == STATUS_OK) {   /* only its trace is lost */
+        if (ret[at].profile && *ret[at].profile->note) text(verdict.reason, sizeof verdict.reason, "%s", ret[at].profile->note);
+        job->traced[at] = verdict;
+        return true;
+    }
+    if (someones && job->decided[at] && job->verdict[at].status == STATUS_CRASH) return true;
+    for (int v = 0; v < job->group.n; v++) {
+        if (at >= 0 && v != at) continue;   /* -1: the group can't be prepared */
+        job->decided[v] = true;
+        job->verdict[v] = verdict;
+    }
+    return at >= 0;
+}
+
+/* Rows that never came say what was decided instead. */
+static void fill_decided(const struct job *job, struct outcome *ret)
+{
+    for (int v = 0; v < job->group.n; v++) {
+        if (*ret[v].row.status || !job->decided[v]) continue;
+        text(ret[v].row.status, sizeof ret[v].row.status, "%s", status_name[job->verdict[v].status]);
+        text(ret[v].row.reason, sizeof ret[v].row.reason, "%s", job->verdict[v].reason);
+    }
+}
+
 bool supervisor_group(struct supervisor *sv, struct job *job, struct outcome *ret, struct done *ret_done)
 {
     *ret_done = (struct done){0};
@@ -238,37 +283,12 @@ bool supervisor_group(struct supervisor *sv, struct job *job, struct outcome *re
         if (!channel_send(sv->connection, MESSAGE_JOB, job, sizeof *job, NULL, 0)) end = listen_to(sv, job, ret, &timed, ret_done);
         if (end == END_DONE) return true;
 
-        int status = 0, at = sv->board->variant;
-        if (end == END_TIMEOUT || end == END_INTERRUPTED) {
-            end_worker(sv);
-        } else {
-            double until = now_s() + 2;   /* the socket closes a moment before the process is gone */
-            while (waitpid(sv->worker, &status, WNOHANG) == 0 && now_s() < until) usleep(2000);
-            if (now_s() >= until) end_worker(sv);
-            sv->worker = 0;
-            if (sv->connection >= 0) close(sv->connection);
-            sv->connection = -1;
-        }
+        int at = sv->board->variant, status = bury_worker(sv, end);
         if (end == END_INTERRUPTED) return false;
         if (at < 0 && end == END_DEATH && ++deaths < job->group.n && deaths < DEATHS) continue;   /* was it killed from outside? */
         struct verdict verdict = verdict_of_death(sv->board, status, end == END_TIMEOUT, job->timeout_s);
-        if (timed && at >= 0 && at < job->group.n && job->traced[at].status == STATUS_OK) {   /* only its trace is lost */
-            if (ret[at].profile && *ret[at].profile->note) text(verdict.reason, sizeof verdict.reason, "%s", ret[at].profile->note);
-            job->traced[at] = verdict;
-            continue;
-        }
-        if (at >= 0 && at < job->group.n && job->decided[at] && job->verdict[at].status == STATUS_CRASH) continue;
-        for (int v = 0; v < job->group.n; v++) {
-            if (at >= 0 && v != at) continue;   /* -1: nobody's launch; the group can't be prepared */
-            job->decided[v] = true;
-            job->verdict[v] = verdict;
-        }
-        if (at < 0) break;   /* the next worker would die of the same */
+        if (!blame(job, ret, at, timed, verdict)) break;
     }
-    for (int v = 0; v < job->group.n; v++) {
-        if (*ret[v].row.status || !job->decided[v]) continue;
-        text(ret[v].row.status, sizeof ret[v].row.status, "%s", status_name[job->verdict[v].status]);
-        text(ret[v].row.reason, sizeof ret[v].row.reason, "%s", job->verdict[v].reason);
-    }
+    fill_decided(job, ret);
     return true;
 }
