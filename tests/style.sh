@@ -1,6 +1,7 @@
 #!/bin/sh
 # What a reader should never meet: tabs, trailing blanks, a missing last newline, overlong lines, paths of somebody's machine;
-# tables that miss a file; headers that don't compile alone.   usage: style.sh SOURCE_ROOT [C_COMPILER]
+# functions longer than a screen; tables that miss a file; headers that don't compile alone.
+# usage: style.sh SOURCE_ROOT [C_COMPILER]
 set -u
 cd "$1" || exit 99
 cc=${2:-cc}
@@ -47,6 +48,17 @@ for file in "$@"; do
     [ -z "$(tail -c 1 "$file")" ] || complain "$file: no newline at its end"
     case $file in *.md | *.json | *.ini | tests/golden/*) continue ;; esac
     long=$(LC_ALL=C.UTF-8 awk 'length($0) > 132 {print FILENAME ":" FNR ": " length($0) " columns"}' "$file" | head -n 5)
+    [ -z "$long" ] || complain "$long"
+done
+
+# Functions fit a screen: from { to }, each at the begin of its line. Kernels are one thought, however long.
+for file in "$@"; do
+    case $file in harness/*.[ch] | reference/*.[ch]) ;; *) continue ;; esac
+    long=$(awk '/^{/ {begun = FNR}
+        /^}/ && begun {
+            if (FNR - begun >= 45) print FILENAME ":" begun ": a function of " (FNR - begun + 1) " lines, 45 at most"
+            begun = 0
+        }' "$file")
     [ -z "$long" ] || complain "$long"
 done
 
