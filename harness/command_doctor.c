@@ -17,6 +17,7 @@
 #include "report.h"
 #include "runfolder.h"
 #include "supervisor.h"
+#include "sweep.h"
 #include "version.h"
 
 enum { WIDTH = 80 };
@@ -117,6 +118,9 @@ static bool show_engine(FILE *out, struct cli *cli, const char *device, int *ret
     one.wrap = NULL;
     supervisor_open(&sv, &one, NULL, &interrupted);
     bool there = strcmp(device, "auto") || sv.hello.machine.engine == CUDA;
+    struct registry registry = registry_open(0, NULL);
+    struct plan plan = {.n = 0};
+    if (there && cli->floors) plan = sweep_plan(&one, &registry, &sv.hello.machine);   /* before anything is measured: it may die */
     if (there && lock_device(&lock, cli, &sv.hello.machine, &interrupted)) supervisor_measure(&sv);
     char *json = NULL;
     if (there && !interrupted) {
@@ -127,11 +131,10 @@ static bool show_engine(FILE *out, struct cli *cli, const char *device, int *ret
         fputc('\n', out);
     }
     bool wrong = spins_wrong(sv.hello.machine.spin_ns);   /* a later worker says nothing of it */
-    if (there && !interrupted && cli->floors) {
-        struct registry registry = registry_open(0, NULL);
-        *ret_code = floors_run(&sv, &one, &registry, json, &interrupted);
-    } else if (json) fputs(json, out);
+    if (there && !interrupted && cli->floors) *ret_code = floors_run(&sv, &one, &registry, &plan, json, &interrupted);
+    else if (json) fputs(json, out);
     free(json);
+    plan_free(&plan);
     if (there && !interrupted && wrong && !*ret_code) *ret_code = EXIT_INCONCLUSIVE;
     supervisor_close(&sv);
     lock_drop(&lock);

@@ -103,6 +103,18 @@ static void write_junit(const struct cli *cli, const struct findings *all)
     if (fclose(f) || error) die(EXIT_ENVIRONMENT, "--junit %s: can't be written whole: disk full?", cli->junit);
 }
 
+/* A finished run is judged as it is. */
+static void refuse_sweep_options(const struct cli *cli)
+{
+    const struct { bool given; const char *name; } options[] = {{cli->rounds, "rounds"}, {cli->out, "out"},
+        {cli->budget_s > 0, "budget"}, {cli->cap_s > 0, "max-time"}, {cli->width_pct > 0, "noise"},
+        {cli->timeout_s > 0, "timeout"}, {cli->seed_given, "seed"}, {strcmp(cli->device, "auto"), "device"}};
+    for (int i = 0; i < COUNT(options); i++)
+        if (options[i].given)
+            die(EXIT_USAGE, "gate: --%s is for the sweep that a gate runs itself, and %s is a run; leave one of them out",
+                options[i].name, cli->args.word[1]);
+}
+
 int command_gate(struct cli *cli)
 {
     struct gatefile file = {0};
@@ -112,6 +124,7 @@ int command_gate(struct cli *cli)
     char            error[1200];
     int             code = EXIT_OK;
     if (cli->args.n < 1 || cli->args.n > 2) die(EXIT_USAGE, "gate: a gate file is wanted, and a run or none: gate FILE.ini [RUN]");
+    if (folder) refuse_sweep_options(cli);
     if (gatefile_read(cli->args.word[0], &file, error, sizeof error)) die(EXIT_USAGE, "%s", error);
     if (cli->junit && !cli->force && !access(cli->junit, F_OK))
         die(EXIT_USAGE, "--junit %s: exists; name another file, or overwrite it with --force", cli->junit);

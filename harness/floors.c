@@ -15,7 +15,6 @@
 #include "identity.h"
 #include "noise_floors.h"
 #include "quiet.h"
-#include "sweep.h"
 
 enum { ROOTS = 2 };   /* folders whose results/runs may hold the file */
 
@@ -176,25 +175,23 @@ static void print_json(const char *env, const struct machine *machine, const str
     free(json);
 }
 
-int floors_run(struct supervisor *sv, struct cli *cli, const struct registry *registry, const char *env,
+int floors_run(struct supervisor *sv, struct cli *cli, const struct registry *registry, const struct plan *plan, const char *env,
     const volatile sig_atomic_t *interrupted)
 {
-    struct plan plan = sweep_plan(cli, registry, &sv->hello.machine);
     struct learnt learnt = {.n = 0};
     FILE *out = env ? stderr : stdout;
     floors_head(out);
-    for (int g = 0; g < plan.n && !*interrupted; g++)
-        for (int from = 0, to; from < plan.group[g].n && !*interrupted; from = to) {
-            to = from + MAX_VARIANTS / 2 < plan.group[g].n ? from + MAX_VARIANTS / 2 : plan.group[g].n;
-            begin_floors(&learnt, &plan.group[g], from, to, registry, cli);
-            learnt.n += runs(sv, &plan.group[g], from, to, &learnt, out);
+    for (int g = 0; g < plan->n && !*interrupted; g++)
+        for (int from = 0, to; from < plan->group[g].n && !*interrupted; from = to) {
+            to = from + MAX_VARIANTS / 2 < plan->group[g].n ? from + MAX_VARIANTS / 2 : plan->group[g].n;
+            begin_floors(&learnt, &plan->group[g], from, to, registry, cli);
+            learnt.n += runs(sv, &plan->group[g], from, to, &learnt, out);
         }
     floors_worst(out, learnt.floor, learnt.n, learnt.why);
     bool any = !*interrupted;
     for (int i = 0; i < learnt.n; i++) any |= learnt.floor[i].n > 0;
     bool written = any && write_floors(out, &sv->hello.machine, &learnt);
     if (env) print_json(env, &sv->hello.machine, &learnt);
-    plan_free(&plan);
     free(learnt.floor);
     return *interrupted ? 128 + *interrupted : written ? EXIT_OK : EXIT_ENVIRONMENT;
 }

@@ -123,12 +123,24 @@ static size_t bytes_of(const char *s, int columns)
     return i;
 }
 
+/* Length in bytes of the first word; a number and its unit are one. */
+static size_t words_of(const char *words)
+{
+    static const char *const units[] = {"%", "ns", "us", "ms", "s", "B", "KB", "MB", "GB", "GB/s"};
+    size_t bytes = strcspn(words, " "), unit = bytes && words[bytes] ? strcspn(words + bytes + 1, " ,;.:)") : 0;
+    bool number = bytes && strchr("0123456789", words[bytes - 1]);
+    for (int i = 0; i < COUNT(units) && number && unit; i++)
+        if (strlen(units[i]) == unit && !strncmp(words + bytes + 1, units[i], unit))
+            return bytes + 1 + strcspn(words + bytes + 1, " ");
+    return bytes;
+}
+
 void wrap_words(FILE *out, int width, int column, int indent, const char *words)
 {
     bool first = true;   /* on its line */
     while (*words == ' ') words++;
     while (*words) {
-        size_t bytes = strcspn(words, " ");
+        size_t bytes = words_of(words);
         int    wide = columns_of(words, bytes);
         if (!first && column + 1 + wide > width) {
             fprintf(out, "\n%*s", indent, "");

@@ -3,7 +3,7 @@
 import json
 import os
 
-from common import INTERRUPT, SMALL, SOURCE, environment, expect, kbench, main, start
+from common import INTERRUPT, SMALL, SOURCE, environment, expect, expect_exit, kbench, main, start
 
 
 def learn_floors(folder, kernels, *more):
@@ -86,4 +86,11 @@ def one_json_value(folder):
     expect("written: " in done.stderr, "not told where", done)
 
 
-main(floors, rows_stay, interrupted, bad_file_is_kept, one_json_value)
+def nothing_is_measured_in_vain(folder):
+    """A selection without rows is refused before the machine is measured."""
+    done = kbench("doctor", "--floors", "--device", "host", "-k", "attn/host_mna", env=environment(KBENCH_ROOT=folder), cwd=folder)
+    expect_exit(done, 2)
+    expect("host_mma" in done.stderr and "ceilings" not in done.stdout and "timer" not in done.stdout, "measured first", done)
+
+
+main(floors, nothing_is_measured_in_vain, rows_stay, interrupted, bad_file_is_kept, one_json_value)

@@ -215,6 +215,10 @@ static void test_words_wrap(void **state)
         {10, 0, 0, "1234567890 x", "1234567890\nx\n"},
         {10, 0, 2, "123456789012345 x", "1234567890\n  12345 x\n"},
         {10, 0, 2, "", "\n"},
+        {10, 0, 2, "it is 24.6 %, a", "it is\n  24.6 %,\n  a\n"},
+        {10, 0, 2, "it is 24.6 us", "it is\n  24.6 us\n"},
+        {10, 0, 2, "it is 24 uses", "it is 24\n  uses\n"},
+        {10, 0, 2, "it is x24x us", "it is x24x\n  us\n"},
         {10, 0, 2, "  a   b  ", "a b\n"},
         {5, 0, 0, "\xC3\xA4\xC3\xB6\xC3\xBC\xC3\xA4\xC3\xB6\xC3\xBC", "\xC3\xA4\xC3\xB6\xC3\xBC\xC3\xA4\xC3\xB6\n\xC3\xBC\n"},
     };
