@@ -12,6 +12,7 @@
 #include "cli.h"
 #include "csv.h"
 #include "floors_text.h"
+#include "format.h"
 #include "identity.h"
 #include "noise_floors.h"
 #include "quiet.h"
@@ -94,6 +95,8 @@ static void begin_floors(struct learnt *learnt, const struct group *group, int f
         *floor = (struct floor){.loaded = NOT_LOADED};
         row_clear(&floor->row);
         identify_row(&floor->row, group, v, registry, cli);
+        bool whole = strlen(cli->command_line) < sizeof floor->row.repeat;
+        text(floor->row.repeat, sizeof floor->row.repeat, "%s", whole ? cli->command_line : "");
     }
 }
 
@@ -188,6 +191,7 @@ int floors_run(struct supervisor *sv, struct cli *cli, const struct registry *re
             learnt.n += runs(sv, &plan->group[g], from, to, &learnt, out);
         }
     floors_worst(out, learnt.floor, learnt.n, learnt.why);
+    wrap_command(out, FLOORS_WIDTH, fprintf(out, "repeat: "), 2, cli->command_line);
     bool any = !*interrupted;
     for (int i = 0; i < learnt.n; i++) any |= learnt.floor[i].n > 0;
     bool written = any && write_floors(out, &sv->hello.machine, &learnt);

@@ -11,8 +11,6 @@
 #include "identity.h"
 #include "noise_floors.h"
 
-enum { WIDTH = 80 };
-
 static double longer_pct(double ns, double than_ns)
 {
     return than_ns > 0 && ns > 0 ? 100 * (ns / than_ns - 1) : NAN;
@@ -65,7 +63,7 @@ void floors_line(FILE *out, const struct floor *floor, const struct group *group
     column += put_pct(out, floor_loaded_pct(floor));
     column += put_pct(out, floor_gone_pct(floor));
     column += put_pct(out, floor_traced_pct(floor));
-    wrap_words(out, WIDTH, column, column + 2, words);
+    wrap_words(out, FLOORS_WIDTH, column, column + 2, words);
     fflush(out);
 }
 
@@ -94,7 +92,9 @@ void floors_worst(FILE *out, const struct floor *floor, int n, const char *why)
         worst = farthest(floor, n, pct[i]);
         if (worst) fprintf(out, "worst %s: %+.3f %% (%s)\n", name[i], pct[i](worst), worst->row.kernel);
     }
-    if (*why) wrap_words(out, WIDTH, 0, 2, text(words, sizeof words, "tracer: not measured%s: %s", worst ? " of all" : "", why));
+    if (!*why) return;
+    text(words, sizeof words, "tracer: not measured%s: %s", worst ? " of all" : "", why);
+    wrap_words(out, FLOORS_WIDTH, 0, 2, words);
 }
 
 static void put_real(cJSON *to, const char *key, double value)
@@ -124,6 +124,7 @@ static cJSON *row_of(const struct floor *floor)
     put_real(row, "gone_pct", floor_gone_pct(floor));
     put_real(row, "traced_pct", floor_traced_pct(floor));
     cJSON_AddNumberToObject(row, "loaded_disturbed", floor->loaded.disturbed);
+    cJSON_AddStringToObject(row, "command", floor->row.repeat);
     return row;
 }
 

@@ -7,6 +7,7 @@
 #include "channel.h"
 
 enum { FLOOR_REPEATS = 3, FLOOR_ROUNDS = 60 };
+enum { FLOORS_WIDTH = 80 };   /* columns of what a person reads */
 enum { FLOORS_SCHEMA = 2 };   /* 1: loaded_pct was of a tracer that had been on */
 
 struct floor {

@@ -2,6 +2,7 @@
 """Noise floors on the host engine: what doctor --floors says, and the file that it leaves for the gate."""
 import json
 import os
+import re
 
 from common import INTERRUPT, SMALL, SOURCE, environment, expect, expect_exit, kbench, main, start
 
@@ -26,9 +27,12 @@ def floors(folder):
     expect(learnt["device"] and [row["kernel"] for row in learnt["rows"]] == ["attn/host_mma", "attn/host_perhead"], f"{learnt}")
     for row in learnt["rows"]:
         expect(len(row["ratios"]) == 3, f"not three repeats: {row}", done)
+        expect("kbench doctor --floors --device host" in row["command"], f"not how to repeat it: {row}", done)
         expect(abs(100 * max(abs(ratio - 1) for ratio in row["ratios"]) - row["floor_pct"]) < 1e-6, f"not the largest: {row}")
         tracer = [row[name] for name in ("again_pct", "loaded_pct", "gone_pct", "traced_pct")]
         expect(tracer == [None] * 4, f"a tracer on the host engine: {row}")
+    words = re.search(r"^repeat: (.*(\n  .*)*)", done.stdout, re.M).group(1).replace("\\\n  ", "")
+    expect(words == learnt["rows"][0]["command"], f"other words to repeat it: {words}", done)
     expect("this engine has no tracer" in learnt["loaded_why"], f"no reason: {learnt['loaded_why']}")
     expect("tracer: not measured: this engine has no tracer" in done.stdout, "not told why", done)
 
