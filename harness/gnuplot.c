@@ -23,7 +23,7 @@ static _Noreturn void become_gnuplot(const char *folder, char *const *words, int
     if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0 || (folder && chdir(folder))) _exit(126);
     setenv("LC_ALL", "C", 1);
     unsetenv("GNUTERM");
-    signal(SIGPIPE, SIG_DFL);
+    signal(SIGPIPE, SIG_DFL), signal(SIGXFSZ, SIG_DFL);
     execvp(words[0], words);
     _exit(errno == ENOENT || errno == EACCES ? NOT_FOUND : 126);
 }

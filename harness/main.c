@@ -26,7 +26,8 @@ static void hand_over_stdout(void)
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN);   /* a closed pipe is an error of one write, not the end of a measurement */
+    signal(SIGPIPE, SIG_IGN);   /* a closed pipe is an error of one write, not the end of a measurement; */
+    signal(SIGXFSZ, SIG_IGN);   /* so is a file that may not grow (ulimit -f) */
     if (argc > 1 && !strcmp(argv[1], "worker")) return worker_main(argc, argv);
     if (atexit(hand_over_stdout)) return EXIT_ENVIRONMENT;
 

@@ -36,7 +36,7 @@ static void exec_worker(const struct supervisor *sv, const wordexp_t *wrap, cons
     setpgid(0, 0);                       /* a Ctrl-C is for the parent, which ends us */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(STDERR_FILENO, STDOUT_FILENO);  /* whatever a kernel or a tool prints is talk */
-    signal(SIGPIPE, SIG_DFL);
+    signal(SIGPIPE, SIG_DFL), signal(SIGXFSZ, SIG_DFL);
     if (!wrap->we_wordc) nvtx_listen();  /* a tool has a listener of its own, which it may name only later */
     setenv("OMP_WAIT_POLICY", "passive", 0);   /* a waiting thread that spins takes the core from the one it waits for */
     execvp(argv[0], (char *const *)argv);

@@ -36,7 +36,9 @@ static int no_file(const char *word, char *ret_error, size_t size)
     char **names, hint[128];
     int    n = sweep_names(&names);
     did_you_mean(word, (const char *const *)names, n, hint, sizeof hint);
-    text(ret_error, size, "%s: no such job file, neither here nor as %s/sweeps/%s.ini%s", word, source_root(), word, hint);
+    bool ini = strlen(word) > 4 && !strcmp(word + strlen(word) - 4, ".ini");
+    text(ret_error, size, "%s: no such job file, neither here nor as %s/sweeps/%s%s%s", word, source_root(), word,
+        ini ? "" : ".ini", hint);
     for (int i = 0; i < n; i++) free(names[i]);
     free(names);
     return 1;

@@ -2,6 +2,7 @@
 """Places that can't be written, full disks, and gnuplots that are missing, old or broken: clear words, measured rows kept."""
 import os
 import re
+import resource
 import shutil
 import subprocess
 
@@ -39,6 +40,17 @@ def disk_full(folder):
     expect("No space left" in done.stderr, "not said that the disk is full", done)
     rows = read_rows(kept)
     expect(rows and all(row["status"] == "ok" for row in rows), "no measured rows were kept", done)
+
+
+def files_may_not_grow(folder):
+    """A file that reaches its limit (ulimit -f) is an error of one write as on a full disk, and not the end of the process."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 10, 4 << 10))
+
+    with open(os.path.join(folder, "list"), "w", encoding="utf-8") as out:
+        done = subprocess.run([PROGRAM, "list", "kernels", "--json"], env=environment(), stdout=out, stderr=subprocess.PIPE, text=True,
+                              timeout=60, preexec_fn=limit, check=False)
+    expect(done.returncode == 5 and "stdout: can't be written whole" in done.stderr, f"{done.returncode}: {done.stderr}")
 
 
 def stdout_full(folder):
@@ -152,5 +164,5 @@ def gnuplot_hanging(folder):
     draws_nothing(folder, stub("5.4", "exec /bin/sleep 1000"), "gnuplot")
 
 
-main(not_writable, read_only, disk_full, stdout_full, files_beside_rows, folder_of_any_name, gnuplot_missing, gnuplot_old,
-     gnuplot_failing, gnuplot_hanging)
+main(not_writable, read_only, disk_full, files_may_not_grow, stdout_full, files_beside_rows, folder_of_any_name, gnuplot_missing,
+     gnuplot_old, gnuplot_failing, gnuplot_hanging)
