@@ -48,8 +48,8 @@ def files_may_not_grow(folder):
         resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 10, 4 << 10))
 
     with open(os.path.join(folder, "list"), "w", encoding="utf-8") as out:
-        done = subprocess.run([PROGRAM, "list", "kernels", "--json"], env=environment(), stdout=out, stderr=subprocess.PIPE, text=True,
-                              timeout=60, preexec_fn=limit, check=False)
+        done = subprocess.run([PROGRAM, "list", "kernels", "--json"], env=environment(), stdout=out, stderr=subprocess.PIPE,
+                              text=True, timeout=60, preexec_fn=limit, check=False)
     expect(done.returncode == 5 and "stdout: can't be written whole" in done.stderr, f"{done.returncode}: {done.stderr}")
 
 
