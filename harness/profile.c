@@ -90,12 +90,13 @@ static int trace_quietly(struct bound *bound, const char *name, double untraced_
     struct profile *ret)
 {
     struct breakdown *again = must_alloc(1, sizeof *again);
+    char note[sizeof ret->note] = "";   /* of what is no trace in the place of one: it is none, and no more */
     int error = trace_replays(bound, name, untraced_ns, step, step_arg, &ret->replay, ret->note, sizeof ret->note);
-    for (int try = 1; try < TRIES && !error && !*ret->note && breakdown_disturbed(&ret->replay); try++) {
-        error = trace_replays(bound, name, untraced_ns, step, step_arg, again, ret->note, sizeof ret->note);
+    for (int try = 1; try < TRIES && !error && !*ret->note && !*note && breakdown_disturbed(&ret->replay); try++) {
+        error = trace_replays(bound, name, untraced_ns, step, step_arg, again, note, sizeof note);
         double before_pct = breakdown_share_pct(&ret->replay, ret->replay.disturbed_ns);
-        bool better = !error && !*ret->note && breakdown_share_pct(again, again->disturbed_ns) < before_pct;
-        if (better) ret->replay = *again;
+        bool quieter = !error && !*note && breakdown_share_pct(again, again->disturbed_ns) < before_pct;
+        if (quieter && (!*again->failed || *ret->replay.failed)) ret->replay = *again;
     }
     free(again);
     return error;
