@@ -7,15 +7,13 @@
 #include <string.h>
 
 #include "base.h"
-#include "stats.h"
+#include "quiet.h"
 
 /* Limits. Faulty: launches with a record that is missing, impossible, foreign or double. A trace that is shorter than the untraced
  * time has lost something; one that is far longer has measured the tracer: by half as much again and 3 us a kernel. */
 static const double MOST_FAULTY = 0.05, LEAST_RATIO = 0.9, MOST_RATIO = 1.5, MOST_EXTRA_NS = 3000;
 
-/* A launch as rows' samples: longer by other work, whose time slices are a millisecond or more. */
-static const double LONGER = 1.15, LOST_NS = 1e5, MOST_DISTURBED_PCT = 1;
-enum { TELL = 3 };   /* launches of a chunk that can tell which of them is longer */
+static const double MOST_DISTURBED_PCT = 1;
 
 /* A record, and the start of the last one of a launch: a day. What a clock that ran off says has no room in sums. */
 static const uint64_t MOST_NS = 86400ull * 1000000000;
@@ -144,18 +142,14 @@ static void judge_launch(const struct recording *r, struct breakdown *b, const s
 static void find_disturbed(const struct recording *r, struct breakdown *b, const int64_t *span, int n)
 {
     int chunks = r->chunks > 1 ? r->chunks : 1;
-    double *ns = must_alloc((size_t)n + 1, sizeof *ns);
+    double *ns = must_alloc((size_t)n + 1, sizeof *ns), beyond_ns = 0;
     for (int c = 0; c < chunks; c++) {
         int found = 0;
         for (int i = c; i < n; i += chunks)
             if (span[i] > 0) ns[found++] = (double)span[i];
-        double usual = found >= TELL ? stats_summarise(ns, found, 0.95).q1 : NAN;
-        for (int i = 0; i < found; i++) {
-            if (!(ns[i] > LONGER * usual && ns[i] - usual > LOST_NS)) continue;
-            b->disturbed++;
-            b->disturbed_ns += (int64_t)(ns[i] - usual);
-        }
+        b->disturbed += quiet_longer(ns, found, QUIET_LOST_NS, &beyond_ns);
     }
+    b->disturbed_ns = (int64_t)beyond_ns;
     free(ns);
 }
 

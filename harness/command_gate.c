@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "cli_help.h"
 #include "commands.h"
 #include "gate.h"
 #include "runfolder.h"
@@ -103,16 +104,15 @@ static void write_junit(const struct cli *cli, const struct findings *all)
     if (fclose(f) || error) die(EXIT_ENVIRONMENT, "--junit %s: can't be written whole: disk full?", cli->junit);
 }
 
-/* A finished run is judged as it is. */
+/* A finished run is judged as it is. What stands in the environment is meant for all that is called there. */
 static void refuse_sweep_options(const struct cli *cli)
 {
-    const struct { bool given; const char *name; } options[] = {{cli->rounds, "rounds"}, {cli->out, "out"},
-        {cli->budget_s > 0, "budget"}, {cli->cap_s > 0, "max-time"}, {cli->width_pct > 0, "noise"},
-        {cli->timeout_s > 0, "timeout"}, {cli->seed_given, "seed"}, {strcmp(cli->device, "auto"), "device"}};
-    for (int i = 0; i < COUNT(options); i++)
-        if (options[i].given)
+    static const char *const names[] = {"rounds", "out", "budget", "max-time", "noise", "timeout", "reference-s", "seed", "device",
+        "no-lock"};
+    for (int i = 0; i < COUNT(names); i++)
+        if (cli->origin[cli_option_index(names[i])] == ORIGIN_COMMAND_LINE)
             die(EXIT_USAGE, "gate: --%s is for the sweep that a gate runs itself, and %s is a run; leave one of them out",
-                options[i].name, cli->args.word[1]);
+                names[i], cli->args.word[1]);
 }
 
 int command_gate(struct cli *cli)

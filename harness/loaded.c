@@ -57,9 +57,8 @@ static double median_where(const struct lane *lane, bool loaded)
     return ret;
 }
 
-/* In one run, by the same graphs. Runs one behind another differ by some tenths of a per cent, each from its first round to its
- * last and at constant clocks, with and without a tracer: nothing small is told by them. A tracer that can't be had, or be left,
- * says so before. */
+/* In one run, by the same graphs: runs one behind another differ by some tenths of a per cent without any tracer (again, gone of
+ * floors.h), so that nothing small is told by them. A tracer that can't be had, or be left, says so before. */
 static int time_turns(struct timer *timer, int *ret_lane, struct loaded *ret, char *ret_why, size_t size)
 {
     struct turns turns = {timer->dev, ret_why, size};

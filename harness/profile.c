@@ -5,13 +5,12 @@
 #include <string.h>
 
 #include "base.h"
-#include "stats.h"
+#include "quiet.h"
 #include "tour.h"
 
 enum { LAUNCHES = 20, FEWEST_LAUNCHES = 3, TRIES = 3, MOST_PASSES = 64 };
 static const double BUDGET_S = 0.3;   /* of traced running, and of a walk round the ring */
-static const double PASS_S = 0.1;     /* of a pass of the counters, which take some fifteen */
-static const double LONGER = 1.15, LOST_S = 1e-3;   /* of a pass beside other work, whose time slices are a millisecond or more */
+static const double PASS_LOST_NS = 1e6;   /* to a time slice of another process; less is the host's doing */
 
 static int capture_and_time(struct tour *tour, step_fn *step, void *step_arg, double *ret_call_ns)
 {
@@ -128,7 +127,7 @@ struct counted {
     step_fn     *step;
     void        *step_arg;
     int          n;
-    double       s[MOST_PASSES];   /* of each pass so far */
+    double       ns[MOST_PASSES];   /* of each pass so far */
 };
 
 static int run_counted(void *arg)
@@ -137,27 +136,20 @@ static int run_counted(void *arg)
     double begin = now_s();
     c->step(c->step_arg, "counted replays");   /* the time limit is for one pass */
     int error = tour_walk(c->tour);
-    if (c->n < MOST_PASSES) c->s[c->n++] = now_s() - begin;
+    if (c->n < MOST_PASSES) c->ns[c->n++] = 1e9 * (now_s() - begin);
     return error;
 }
 
-/* All passes run the same, or parts of the ring that are as long. */
-static int longer_passes(const struct counted *c)
-{
-    double usual = c->n > 2 ? stats_summarise(c->s, c->n, 0.95).q1 : NAN;
-    int ret = 0;
-    for (int i = 0; i < c->n; i++) ret += c->s[i] > LONGER * usual && c->s[i] - usual > LOST_S;
-    return ret;
-}
-
-/* As a trace: again where other work was seen, and the best stays. */
+/* As a trace: again where other work was seen, and the best stays. All passes run the same, or parts of the ring as long. */
 static int count_quietly(struct counted *counted, struct profile *ret)
 {
     struct dev *dev = counted->tour->dev;
     for (int try = 0; try < TRIES && (!try || ret->disturbed); try++) {
         struct counters counters;
         counted->n = 0;
-        int lacks = dev->trace->count(dev, run_counted, counted, &counters), disturbed = longer_passes(counted);
+        double beyond_ns = 0;
+        int lacks = dev->trace->count(dev, run_counted, counted, &counters);
+        int disturbed = quiet_longer(counted->ns, counted->n, PASS_LOST_NS, &beyond_ns);
         TRY(dev->ops->sync(dev));
         if (!lacks) counters_per_call(&counters, ret->calls);
         if (!try || (!lacks && disturbed < ret->disturbed)) ret->counters = counters, ret->disturbed = lacks ? 0 : disturbed;
@@ -169,7 +161,7 @@ static int count_calls(struct bound *bound, double call_ns, step_fn *step, void 
 {
     struct tour tour;
     struct counted counted = {&tour, step, step_arg, 0, {0}};
-    tour_plan(&tour, bound, call_ns, PASS_S);
+    tour_plan(&tour, bound, call_ns, TOUR_PART_S);
     step(step_arg, "graphs for the counters");
     int error = tour_capture(&tour);
     if (!error) error = run_counted(&counted);
@@ -198,7 +190,7 @@ static int time_once(struct bound *bound, double about_ns, step_fn *step, void *
 int profile_time(struct bound *bound, double about_ns, step_fn *step, void *step_arg, double *ret_call_ns)
 {
     *ret_call_ns = NAN;
-    for (int try = 0; try < TRIES && (!try || fabs(*ret_call_ns / about_ns - 1) > PROFILE_APART); try++) {
+    for (int try = 0; try < TRIES && (!try || profile_apart(*ret_call_ns, about_ns)); try++) {
         double ns;
         TRY(time_once(bound, about_ns, step, step_arg, &ns));
         if (!try || fabs(ns - about_ns) < fabs(*ret_call_ns - about_ns)) *ret_call_ns = ns;

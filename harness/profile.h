@@ -19,8 +19,6 @@ struct profile {
     char             note[240];   /* why there is no trace; or empty */
 };
 
-#define PROFILE_APART 0.1         /* so far a time may be from the row's, for its data lies elsewhere */
-
 /* Nothing traced, nothing counted. */
 void profile_clear(struct profile *);
 
@@ -35,6 +33,8 @@ int profile_time(struct bound *, double about_ns, step_fn *, void *step_arg, dou
 int profile_run(struct bound *, const char *name, double untraced_ns, double read_B, double write_B, step_fn *, void *step_arg,
     struct profile *ret);
 
+/* Whether a time is farther from the row's than another place of data explains. */
+bool  profile_apart(double ns, double row_ns);
 /* Why the machine does not seem to have been quiet while it was profiled, or "": the tracer's own passes have no canary. */
 char *profile_doubt(const struct profile *, const struct row *, char *ret, size_t size);
 

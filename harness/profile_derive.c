@@ -7,6 +7,7 @@
 #include "base.h"
 #include "format.h"
 #include "machine.h"
+#include "quiet.h"
 #include "row.h"
 
 double profile_flop(const struct row *row)
@@ -14,10 +15,15 @@ double profile_flop(const struct row *row)
     return row_is_probe(row) ? NAN : row->flop;
 }
 
+bool profile_apart(double ns, double row_ns)
+{
+    return fabs(ns / row_ns - 1) > QUIET_PLACED - 1;
+}
+
 char *profile_doubt(const struct profile *p, const struct row *row, char *ret, size_t size)
 {
     const struct breakdown *b = &p->replay;
-    double apart = b->launches ? b->untraced_ns / row->t_med_ns : NAN;
+    double untraced_ns = b->launches ? b->untraced_ns : NAN;
     char share[32], ratio[32];
     size_t n = 0;
     text(ret, size, "%s", "");
@@ -25,8 +31,8 @@ char *profile_doubt(const struct profile *p, const struct row *row, char *ret, s
         b->disturbed, b->used, percent_text(breakdown_share_pct(b, b->disturbed_ns), share, sizeof share)));
     if (p->disturbed) n += strlen(text(ret + n, size - n, "%snot quiet under the counters: %d of %d passes took longer",
         n ? "; " : "", p->disturbed, p->counters.passes));
-    if (fabs(apart - 1) > PROFILE_APART) text(ret + n, size - n, "%snot quiet: untraced, it takes %s of the row's time",
-        n ? "; " : "", ratio_text(apart, ratio, sizeof ratio));
+    if (profile_apart(untraced_ns, row->t_med_ns)) text(ret + n, size - n, "%snot quiet: untraced, it takes %s of the row's time",
+        n ? "; " : "", ratio_text(untraced_ns / row->t_med_ns, ratio, sizeof ratio));
     return ret;
 }
 

@@ -7,10 +7,7 @@
 #include "base.h"
 #include "stats.h"
 
-/* Quiet H200s keep within 2 % as a rule and within 12 % where a kernel has two times of its own; a time slice of another process
- * takes a millisecond or more out of a sample of two. */
-static const double LONGER = 1.15, MUCH_LONGER = 1.4, LOST_NS = 1e5;
-static const double PLACED = 1.1;   /* at most, by where data lies */
+static const double MUCH_LONGER = 1.4;
 static const double CANARY_LONGER = 1.25, CANARY_SPREADS = 6, CANARY_WAIT_NS = 3e5;
 static const double WAITED_PCT = 4, STOLEN_PCT = 2, CAPPED_SHARE = 0.25;
 enum { WINDOW = 8, WITHIN = 3, CANARIES = 4, CANARY_PCT = 5, SAMPLES = 3, SAMPLES_PCT = 8 };
@@ -72,7 +69,7 @@ static double undisturbed_ns(const struct witness *w, int placement)
     double ret = shorter_ns(w, placement);
     for (int i = 0; i < w->n; i++)
         if (!i || w->sample[i].placement != w->sample[i - 1].placement)
-            ret = fmin(ret, PLACED * shorter_ns(w, w->sample[i].placement));
+            ret = fmin(ret, QUIET_PLACED * shorter_ns(w, w->sample[i].placement));
     return ret;
 }
 
@@ -84,8 +81,9 @@ static void observe_lane(const struct witness *w, int which, struct observation 
         const struct sample *s = &w->sample[i];
         if (!i || s->placement != s[-1].placement) undisturbed = undisturbed_ns(w, s->placement);
         double t = s->sm_clock_MHz > 0 && s->sm_clock_MHz < clock ? s->t_ns * s->sm_clock_MHz / clock : s->t_ns;
-        bool lost = (t - undisturbed) * (s->calls > 0 ? s->calls : 1) > LOST_NS;
-        ret[i] = (struct observation){s->at_s, which, lost && t > LONGER * undisturbed, lost && t > MUCH_LONGER * undisturbed};
+        bool lost = (t - undisturbed) * (s->calls > 0 ? s->calls : 1) > QUIET_LOST_NS;
+        bool longer = lost && t > QUIET_LONGER * undisturbed;
+        ret[i] = (struct observation){s->at_s, which, longer, longer && t > MUCH_LONGER * undisturbed};
     }
 }
 
@@ -239,6 +237,18 @@ void quiet_judge(struct witness *w, int n)
         judge_clocks(&w[l]);
     }
     free(o);
+}
+
+int quiet_longer(const double *ns, int n, double least_ns, double *ret_beyond_ns)
+{
+    double usual = n >= 3 ? stats_summarise(ns, n, 0.95).q1 : NAN;
+    int longer = 0;
+    for (int i = 0; i < n; i++) {
+        if (!(ns[i] > QUIET_LONGER * usual && ns[i] - usual > least_ns)) continue;
+        *ret_beyond_ns += ns[i] - usual;
+        longer++;
+    }
+    return longer;
 }
 
 /* Each one's samples over their median, all first ones first. */

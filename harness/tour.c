@@ -7,7 +7,6 @@
 
 enum { MOST_CALLS = 256, UNTRACED = 5, MOST_NODES = 4096 };
 static const double LONG_S = 0.15;   /* of a walk that is not timed twice */
-static const double PASS_S = 0.1;    /* of a pass of the counters, which take some fifteen */
 
 /* HOST: a call is done on return, so its record can be made right here. */
 static void record_call(struct tour *tour, double begin_s)
@@ -106,8 +105,8 @@ int tour_passes(const struct tour *tour, double call_ns)
 
 void tour_parts(int sets, double call_ns, int *ret_parts, int *ret_calls)
 {
-    double most = fmin(floor(PASS_S * 1e9 / call_ns), MOST_CALLS / 2);
+    double most = fmin(floor(TOUR_PART_S * 1e9 / call_ns), MOST_CALLS / 2);
     most = fmax(fmax(most, 1), ceil((double)sets / TOUR_CHUNKS));
-    *ret_parts = sets * call_ns > PASS_S * 1e9 ? (int)fmax(1, floor(sets / most)) : 1;
+    *ret_parts = sets * call_ns > TOUR_PART_S * 1e9 ? (int)fmax(1, floor(sets / most)) : 1;
     *ret_calls = sets / *ret_parts;
 }

@@ -7,6 +7,7 @@
 #include "check.h"
 
 enum { TOUR_CHUNKS = 64 };
+#define TOUR_PART_S 0.1   /* of a part of a long ring, and of a pass of the counters, which take some fifteen */
 
 /* A kernel over the ring in pieces of equally many calls, each a graph. */
 struct tour {
@@ -43,7 +44,7 @@ int  tour_launch(struct tour *, int set);
 /* A call in a median walk, between two events. The step is told before each, for the time limit is for one walk. */
 int  tour_time(struct tour *, step_fn *, void *step_arg, double *ret_call_ns);
 
-/* Into how many parts of how many calls the counters' passes cut a ring that takes long to go round; 1 part: they don't. */
+/* Into how many parts of how many calls a ring is cut that takes longer than TOUR_PART_S to go round; 1 part: it isn't. */
 void tour_parts(int sets, double call_ns, int *ret_parts, int *ret_calls);
 
 #endif

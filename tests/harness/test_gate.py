@@ -250,7 +250,8 @@ def wrong_input(folder):
                   (gate,)):
         expect_exit(kbench("gate", *words), 2)
     expect("names no sweep to run" in kbench("gate", gate).stderr, "no reason")
-    for words in (("--rounds", "3"), ("--out", "x"), ("--device", "host"), ("--seed", "1"), ("--budget", "2s")):
+    expect_exit(kbench("gate", gate, run, env=environment(KBENCH_DEVICE="host", KBENCH_ROUNDS="3")), 0)
+    for words in (("--rounds", "3"), ("--out", "x"), ("--device", "host"), ("--seed", "1"), ("--budget", "2s"), ("--no-lock",)):
         done = kbench("gate", gate, run, *words)
         expect_exit(done, 2)
         expect(f"gate: {words[0]} is for the sweep that a gate runs itself" in done.stderr and not done.stdout, "no reason", done)
